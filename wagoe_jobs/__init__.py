@@ -1,0 +1,1 @@
+"""Durable background jobs as components of a dependency-injection system."""

@@ -1,0 +1,65 @@
+"""A job as a store keeps it: the payload, and the columns that are laid over it on reading.
+
+The payload holds what the enqueuer gave and what the last follow-up decided; status, place, times and the
+end of the last run are columns, which change without the payload being written again.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from wagoe_jobs.core import codec
+from wagoe_jobs.core.job import ErrorInfo, Job, Priority, Status, from_micros
+from wagoe_jobs.core.outcome import UNDECODABLE
+from wagoe_jobs.errors import Undecodable
+
+
+class Stored(NamedTuple):
+    """One row, queue or history; instants in microseconds since 1970, `result` and `error` encoded."""
+
+    id: str
+    type: str
+    queue: str
+    status: Status
+    rank: int
+    payload: str
+    created_us: int
+    updated_us: int
+    due_us: int | None = None
+    started_us: int | None = None
+    completed_us: int | None = None
+    abandoned: int = 0
+    result: str | None = None
+    error: str | None = None
+
+
+def read_job(row: Stored) -> Job:
+    """The job that a reader sees; one that cannot be read is told as such, with its text in `args`."""
+    try:
+        return _laid_over(codec.decode_job(row.payload), row)
+    except Undecodable as exc:
+        error = ErrorInfo(type=UNDECODABLE, message=exc.reason)
+        bare = Job(id=UUID(row.id), type=row.type, queue=row.queue, args=row.payload, error=error)
+        return replace(_laid_over(bare, row._replace(result=None, error=None)), error=error)
+
+
+def _laid_over(job: Job, row: Stored) -> Job:
+    return replace(
+        job,
+        id=UUID(row.id),
+        status=row.status,
+        priority=Priority.of_rank(row.rank),
+        execute_at=_instant(row.due_us),
+        created_at=from_micros(row.created_us),
+        updated_at=from_micros(row.updated_us),
+        started_at=_instant(row.started_us),
+        completed_at=_instant(row.completed_us),
+        abandoned=row.abandoned,
+        result=None if row.result is None else codec.decode_value(row.result),
+        error=job.error if row.error is None else codec.decode_error(row.error),
+    )
+
+
+def _instant(micros: int | None) -> datetime | None:
+    return None if micros is None else from_micros(micros)
