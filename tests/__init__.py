@@ -1,0 +1,1 @@
+"""The tests: `from tests.servers import PostgresServer` works from the repository's root."""

@@ -1,0 +1,87 @@
+"""Servers, databases and engines for tests. What is missing fails the run; nothing is skipped.
+
+`postgres` is one private server for the whole run. A test gets a database of its own: `postgres_url`, or
+`sqlite_path` for a file; `database_url` runs a test against both. `engines` makes engines and disposes of them.
+`backend` runs a test of the contract against every adapter.
+"""
+
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, create_engine
+
+from tests.servers import PostgresServer
+
+Engines = Callable[..., Engine]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let SIGTERM end the run through its fixtures, so that servers stop and folders go."""
+    signal.signal(signal.SIGTERM, _exit)
+
+
+def _exit(number: int, _: object) -> None:
+    pytest.exit(f"ended by {signal.Signals(number).name}", returncode=128 + number)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres: PostgresServer) -> Iterator[str]:
+    """A new, empty database."""
+    with postgres.database() as url:
+        yield url
+
+
+@pytest.fixture
+def sqlite_path(tmp_path: Path) -> Path:
+    """Where a database file may be made."""
+    return tmp_path / "jobs.sqlite"
+
+
+@pytest.fixture
+def sqlite_url(sqlite_path: Path) -> str:
+    return f"sqlite:///{sqlite_path}"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """An empty database of each kind that is supported."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+@pytest.fixture
+def engines() -> Iterator[Engines]:
+    """`engines(url, **options)` makes an engine that is disposed of after the test."""
+    made: list[Engine] = []
+
+    def make(url: str, **options: object) -> Engine:
+        made.append(create_engine(url, **options))
+        return made[-1]
+
+    yield make
+    for engine in made:
+        engine.dispose()
+
+
+@pytest.fixture
+def engine(engines: Engines, database_url: str) -> Engine:
+    """One engine on `database_url`."""
+    return engines(database_url)
+
+
+@pytest.fixture
+def postgres_engine(engines: Engines, postgres_url: str) -> Engine:
+    return engines(postgres_url)
+
+
+@pytest.fixture
+def sqlite_engine(engines: Engines, sqlite_url: str) -> Engine:
+    return engines(sqlite_url)
