@@ -1,0 +1,116 @@
+"""The environment as a source of settings: `WAGOE_JOBS__WORKERS__COUNT=0` is jobs.workers.count.
+
+Two underscores part the names, in any case. Every name under the prefix that is no setting is refused, so
+that a slip does not go unnoticed; and a variable sets a value, never enables jobs.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import SecretStr
+
+from wagoe_jobs.errors import SettingsError
+from wagoe_jobs.settings.names import Refused, joined, leaves, plain_type, tree
+from wagoe_jobs.settings.tables import JobsSettings
+
+PREFIX = "WAGOE_JOBS_"
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """What the environment says of the jobs table, and which variable said what."""
+
+    jobs: dict[str, Any]
+    names: Mapping[str, str]
+
+    def blamed(self, error: SettingsError) -> SettingsError:
+        """The error, with the variable named that it came from, if one."""
+        for path, name in self.names.items():
+            if error.path == path or error.path.startswith((f"{path}.", f"{path}[")):
+                return SettingsError(error.path, f"{error.reason} (from the environment's {name})")
+        return error
+
+
+def read_environment(environ: Mapping[str, str]) -> Variables:
+    """The `WAGOE_JOBS__*` variables. Tables that are keyed by job type, and lists, are JSON.
+
+    Raises SettingsError for any other name that begins with `WAGOE_JOBS_`, or is `WAGOE_JOBS`.
+    """
+    known = {_variable(path): (path, annotation) for path, annotation in leaves(JobsSettings)}
+    jobs: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    for name, text in sorted(environ.items()):
+        spelled = name.upper().replace("-", "_")
+        if not f"{spelled}_".startswith(PREFIX):
+            continue
+        if spelled not in known:
+            raise SettingsError(name, _unknown_variable(spelled, known))
+        path, annotation = known[spelled]
+        dotted = joined("jobs", *path)
+        if dotted in names:
+            raise SettingsError(name, f"is given twice: as {names[dotted]} and as {name}")
+        names[dotted] = name
+        _put(jobs, path, _value(name, annotation, text))
+    try:
+        return Variables(tree(JobsSettings, jobs, "jobs"), names)
+    except SettingsError as error:
+        raise Variables(jobs, names).blamed(error) from None
+
+
+def _variable(path: Iterable[str]) -> str:
+    return "__".join(("WAGOE_JOBS", *path)).upper()
+
+
+def _unknown_variable(spelled: str, known: Mapping[str, tuple[tuple[str, ...], Any]]) -> str:
+    names = list(known)
+    inside = [name for name in names if name.startswith(f"{spelled.rstrip('_')}__")]
+    if inside:
+        return f"is a table of settings: set one of them, as {inside[0]}"
+    outside = [name for name in names if spelled.startswith(f"{name}__")]
+    if outside:
+        scalar = _textual(kind := plain_type(known[outside[0]][1])) or _is_scalar(kind)
+        return f"is no setting: {outside[0]} takes " + ("one value" if scalar else "all of it, as JSON")
+    near = get_close_matches(spelled, names, n=1, cutoff=0.6)
+    return f"is no setting: did you mean {near[0]}?" if near else "is no setting: names look like WAGOE_JOBS__LEASE_MS"
+
+
+def _value(name: str, annotation: Any, text: str) -> object:
+    if not text.strip():
+        raise SettingsError(name, "is empty: unset it, or give it a value")
+    if _textual(plain_type(annotation)):
+        return text
+    try:
+        return json.loads(text, object_pairs_hook=_without_repeats)
+    except Refused as refused:
+        raise SettingsError(name, refused.reason) from None
+    except (ValueError, RecursionError):
+        if _is_scalar(plain_type(annotation)):
+            return text
+        raise SettingsError(name, 'must be JSON: a list as ["a", "b"], a table as {"a": 1}') from None
+
+
+def _textual(kind: Any) -> bool:
+    if get_origin(kind) is Literal:
+        return all(isinstance(choice, str) for choice in get_args(kind))
+    return kind in (str, SecretStr)
+
+
+def _is_scalar(kind: Any) -> bool:
+    return get_origin(kind) is Literal or kind in (int, float, bool)
+
+
+def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise Refused("", "names a key twice in its JSON")
+    return found
+
+
+def _put(jobs: dict[str, Any], path: tuple[str, ...], value: object) -> None:
+    *tables, leaf = path
+    for name in tables:
+        jobs = jobs.setdefault(name, {})
+    jobs[leaf] = value

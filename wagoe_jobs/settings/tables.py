@@ -1,0 +1,301 @@
+"""The settings of the jobs block: every key, its default, its range and what cannot go together.
+
+Names that end in `_ms`, `_days` carry their unit; the properties without it are what the code works with.
+Values are never coerced: a number in quotes, or true for 1, is refused.
+"""
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
+
+from wagoe_jobs.core.job import Priority, checked_instant, checked_name
+from wagoe_jobs.core.outcome import Patience
+from wagoe_jobs.core.retry import Backoff, Strategy
+from wagoe_jobs.errors import InvalidJob
+from wagoe_jobs.settings.later import refuse_absent
+from wagoe_jobs.settings.names import Refused, Table, quoted
+
+log = logging.getLogger("wagoe_jobs.settings")
+
+PROVIDER_ALIASES = {"in-memory": "memory", "in_memory": "memory", "database": "db"}
+SECOND, HOUR, DAY = 1_000, 3_600_000, 86_400_000
+
+
+def _name(name: str) -> str:
+    try:
+        return checked_name("name", name)
+    except InvalidJob as error:
+        raise ValueError(error.reason) from None
+
+
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    if not names:
+        raise ValueError("must name at least one queue; count = 0 is how a node runs none")
+    if len(set(names)) < len(names):
+        raise ValueError("names a queue twice")
+    return names
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, LookupError):
+        raise ValueError("is not a time zone that this machine knows, as Europe/Amsterdam") from None
+    return name
+
+
+def _reference(text: str) -> str:
+    module, colon, attribute = text.partition(":")
+    if not (colon and all(part.isidentifier() for part in f"{module}.{attribute}".split("."))):
+        raise ValueError("must name a function as package.module:function")
+    return text
+
+
+def _provider(given: object) -> object:
+    if isinstance(given, str) and given in PROVIDER_ALIASES:
+        log.warning("jobs.provider: %s is an old name, write %s", given, PROVIDER_ALIASES[given])
+        return PROVIDER_ALIASES[given]
+    return given
+
+
+def _auto_or_bool(given: object) -> object:
+    # 1 == True, so that a Literal alone would let a number pass.
+    if given != "auto" and not isinstance(given, bool):
+        raise ValueError('must be "auto", true or false')
+    return given
+
+
+def _url_text(given: object) -> object:
+    # An SQLAlchemy URL hides its password in str(): it has to be asked for the whole text.
+    render = getattr(given, "render_as_string", None)
+    return render(hide_password=False) if render else given
+
+
+def _not_blank(secret: SecretStr) -> SecretStr:
+    if not secret.get_secret_value().strip():
+        raise ValueError("must not be empty")
+    return secret
+
+
+def refuse_naive(given: object, path: str = "") -> None:
+    """Raises Refused for a datetime without a zone anywhere in `given`: it names no instant."""
+    if isinstance(given, datetime):
+        try:
+            checked_instant(path, given)
+        except InvalidJob as error:
+            raise Refused(path, error.reason) from None
+    elif isinstance(given, Mapping):
+        for key, value in given.items():
+            refuse_naive(value, f"{path}.{quoted(key)}" if path else quoted(key))
+    elif isinstance(given, (list, tuple)):
+        for index, value in enumerate(given):
+            refuse_naive(value, f"{path}[{index}]")
+
+
+def _aware(args: dict[str, Any]) -> dict[str, Any]:
+    refuse_naive(args)
+    return args
+
+
+Name = Annotated[str, AfterValidator(_name)]
+Zone = Annotated[str, AfterValidator(_zone)]
+Text = Annotated[str, Field(min_length=1)]
+Reference = Annotated[str, AfterValidator(_reference)]
+Secret = Annotated[SecretStr, BeforeValidator(_url_text), AfterValidator(_not_blank)]
+Names = Annotated[tuple[Name, ...], Field(strict=False), AfterValidator(_distinct)]
+Interval = Annotated[int, Field(ge=1, le=HOUR)]
+Span = Annotated[int, Field(ge=1, le=366 * DAY)]
+Days = Annotated[int, Field(ge=1, le=36_600)]
+Hours = Annotated[float, Field(gt=0, le=24 * 366)]
+
+
+class DbSettings(Table):
+    """`jobs.db`: where the tables are. `url` is not needed when the application lends its engine."""
+
+    url: Secret | None = None
+    schema_name: Text | None = Field(default=None, alias="schema", max_length=63)
+    table_prefix: str = Field(default="", max_length=40, pattern=r"^[A-Za-z0-9_]*$")
+
+
+class RedisSettings(Table):
+    """`jobs.redis`: a url, or host and port and what goes with them."""
+
+    url: Secret | None = None
+    host: Text = "localhost"
+    port: Annotated[int, Field(ge=1, le=65_535)] = 6379
+    db: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    username: Text | None = None
+    password: Secret | None = None
+    ssl: bool = False
+    prefix: Text = "{wagoe}:"
+    sentinel: Annotated[dict[str, Any] | None, Field(repr=False)] = None
+    cluster: bool = False
+
+
+class RetrySettings(Table):
+    """`jobs.workers.retry_config`: how long a failed job waits."""
+
+    backoff_strategy: Literal["exponential", "linear", "constant"] = "exponential"
+    initial_delay_ms: Span = 1_000
+    max_delay_ms: Span = 60_000
+    jitter: bool = True
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "RetrySettings":
+        if self.initial_delay_ms > self.max_delay_ms:
+            raise Refused("initial_delay_ms", f"must not exceed max_delay_ms, which is {self.max_delay_ms}")
+        return self
+
+    @property
+    def backoff(self) -> Backoff:
+        return Backoff(
+            strategy=Strategy(self.backoff_strategy),
+            initial=_ms(self.initial_delay_ms),
+            max_delay=_ms(self.max_delay_ms),
+            jitter=self.jitter,
+        )
+
+
+class WorkersSettings(Table):
+    """`jobs.workers`: one pool per queue, each with `count` slots. `count` = 0 runs nothing, which is a web node."""
+
+    count: Annotated[int, Field(ge=0, le=10_000)] = 1
+    queues: Names = ("default",)
+    queue_name: Name | None = None
+    processes: Annotated[int, Field(ge=1, le=256)] = 1
+    virtual_threads: bool = False
+    poll_interval_ms: Interval = 100
+    max_poll_interval_ms: Interval = 2_000
+    scheduled_interval_ms: Interval = 5_000
+    reclaim_interval_ms: Interval = 15_000
+    shutdown_timeout_ms: Annotated[int, Field(ge=0, le=24 * HOUR)] = 30_000
+    requeue_delay_ms: Span = 1_000
+    max_requeue_age_ms: Span = 300_000
+    max_requeues: Annotated[int, Field(ge=1, le=1_000_000_000)] = 10_000
+    retry_config: RetrySettings = RetrySettings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_way_to_name_queues(cls, given: object) -> object:
+        if isinstance(given, Mapping) and {"queues", "queue_name"} <= {str(key).replace("-", "_") for key in given}:
+            raise Refused("queue_name", "cannot be given together with queues: keep queues")
+        return given
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "WorkersSettings":
+        if self.poll_interval_ms > self.max_poll_interval_ms:
+            raise Refused("poll_interval_ms", f"must not exceed max_poll_interval_ms, {self.max_poll_interval_ms}")
+        return self
+
+    @property
+    def polled(self) -> tuple[str, ...]:
+        """The queues that pools poll, however they were named."""
+        return self.queues if self.queue_name is None else (self.queue_name,)
+
+    @property
+    def backoff(self) -> Backoff:
+        return self.retry_config.backoff
+
+    @property
+    def patience(self) -> Patience:
+        return Patience(
+            delay=_ms(self.requeue_delay_ms), max_age=_ms(self.max_requeue_age_ms), max_times=self.max_requeues
+        )
+
+    @property
+    def poll_interval(self) -> timedelta:
+        return _ms(self.poll_interval_ms)
+
+    @property
+    def max_poll_interval(self) -> timedelta:
+        return _ms(self.max_poll_interval_ms)
+
+    @property
+    def scheduled_interval(self) -> timedelta:
+        return _ms(self.scheduled_interval_ms)
+
+    @property
+    def reclaim_interval(self) -> timedelta:
+        return _ms(self.reclaim_interval_ms)
+
+    @property
+    def shutdown_timeout(self) -> timedelta:
+        return _ms(self.shutdown_timeout_ms)
+
+
+class RecurringSettings(Table):
+    """`jobs.recurring.<job type>`: when to enqueue it. `args` are given to every run as they are."""
+
+    cron: Text
+    zone: Zone | None = None
+    queue: Name = "default"
+    priority: Literal["critical", "high", "normal", "low"] = Priority.NORMAL.value
+    args: Annotated[dict[str, Any], AfterValidator(_aware)] = Field(default_factory=dict)
+
+
+class SchedulerSettings(Table):
+    """`jobs.scheduler`: the ticker that fires recurring jobs. "auto" is off where no worker runs."""
+
+    enabled: Annotated[Literal["auto", True, False], BeforeValidator(_auto_or_bool)] = "auto"
+    tick_ms: Interval = 5_000
+    lease_ms: Annotated[int, Field(ge=100, le=DAY)] = 30_000
+    zone: Zone = "UTC"
+    watch_ms: Annotated[int, Field(ge=SECOND, le=DAY)] = 60_000
+    idempotency_ttl_ms: Span = 7 * DAY
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "SchedulerSettings":
+        if self.tick_ms > self.lease_ms:
+            raise Refused("tick_ms", f"must not exceed lease_ms, which is {self.lease_ms}: the lease would lapse")
+        return self
+
+
+class JobsRetentionSettings(Table):
+    """`jobs.retention`: how long ended jobs are kept."""
+
+    completed_days: Days = 7
+    cancelled_days: Days = 7
+    dead_letter_days: Days = 30
+
+
+class RetentionSettings(Table):
+    """`retention`, the application's: which contributed policies run."""
+
+    policies: Annotated[tuple[Text, ...], Field(strict=False)] = ()
+
+
+class JobsSettings(Table):
+    """`jobs`: its presence, even empty, enables jobs. Raises pydantic's ValidationError; `read_jobs` SettingsError."""
+
+    provider: Annotated[Literal["memory", "db", "redis"], BeforeValidator(_provider)] = "memory"
+    lease_ms: Annotated[int, Field(ge=100, le=DAY)] = 60_000
+    on_outcome: Reference | None = None
+    report_failures_every_ms: Span = HOUR
+    db: DbSettings = DbSettings()
+    redis: RedisSettings = RedisSettings()
+    workers: WorkersSettings = WorkersSettings()
+    recurring: dict[Name, RecurringSettings] = Field(default_factory=dict)
+    scheduler: SchedulerSettings = SchedulerSettings()
+    expect_success: dict[Name, Hours] = Field(default_factory=dict)
+    retention: JobsRetentionSettings = JobsRetentionSettings()
+
+    @model_validator(mode="after")
+    def _possible(self) -> "JobsSettings":
+        if self.provider == "memory" and self.workers.processes > 1:
+            raise Refused("workers.processes", "the memory provider lives in one process: use 1, or provider = db")
+        refuse_absent(self)
+        if self.provider == "memory" and self.workers.count == 0:
+            log.warning("jobs.workers.count: 0 with the memory provider: nothing will ever run these jobs")
+        return self
+
+    @property
+    def lease(self) -> timedelta:
+        return _ms(self.lease_ms)
+
+
+def _ms(number: int) -> timedelta:
+    return timedelta(milliseconds=number)
