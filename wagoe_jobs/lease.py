@@ -1,0 +1,113 @@
+"""Keeping claims alive: one thread renews all that its owner holds, and remembers what the store said of each.
+
+A claim is renewed every third of the lease from `hold` until `release`, during shutdown too. The handler has
+no part in it. An error is not an answer: it is tried again soon, and the claims count as held. What this
+cannot do is help a process whose threads do not get to run for half a lease.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from threading import Event, Thread
+from time import monotonic
+from types import TracebackType
+from typing import Self
+
+from wagoe_jobs.outage import Outage
+from wagoe_jobs.ports import Claim, Hold, LeasedJobQueue
+
+CHUNK = 1000
+"""The most claims of one renewal call: a bound for the statement, not for what can be held."""
+
+
+class LeaseKeeper:
+    """The claims that one pool or worker holds; a context manager around the thread that renews them.
+
+    Books are kept in one dictionary by job id, whose single steps are atomic, so that holding and releasing
+    a batch takes no lock. Entering raises BackendUnavailable when the store cannot be reached.
+    """
+
+    def __init__(self, queue: LeasedJobQueue, name: str) -> None:
+        self._queue = queue
+        self._lease = queue.lease / timedelta(seconds=1)
+        self._held: dict[str, Claim] = {}
+        self._news: dict[str, tuple[Claim, Hold]] = {}
+        self._renewed = 0.0
+        self._closing = Event()
+        self._outage = Outage("renewing leases", longest=min(2.0, self._lease / 12))
+        self._thread = Thread(target=self._keep, name=f"{name}-leases", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._queue.renew([])
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing.set()
+        self._thread.join()
+
+    def hold(self, claims: Iterable[Claim]) -> None:
+        """Renew these from now on."""
+        self._held.update({claim.id: claim for claim in claims})
+
+    def release(self, claims: Iterable[Claim]) -> None:
+        """Renew these no more: they are settled, handed back or lost."""
+        held = self._held
+        for claim in claims:
+            if held.get(claim.id) is claim:  # a newer claim of the same job is another matter
+                del held[claim.id]
+        for id, (claim, _) in list(self._news.items()):
+            if held.get(id) is not claim:
+                self._news.pop(id, None)
+
+    def held(self) -> Sequence[Claim]:
+        return list(self._held.values())
+
+    def any_news(self) -> bool:
+        """Whether any claim is lost or to be cancelled; asked for every job, so it is cheap."""
+        return bool(self._news)
+
+    def lost(self, claim: Claim) -> bool:
+        """Whether the store said that the claim is another's: nothing may be written for it."""
+        return self._news_of(claim) is Hold.LOST
+
+    def cancel_requested(self, claim: Claim) -> bool:
+        return self._news_of(claim) is Hold.CANCEL_REQUESTED
+
+    def should_stop(self, claim: Claim, claimed: float) -> bool:
+        """Whether a handler is running for nothing: lost, cancelled, or past the lease by our own count.
+
+        `claimed` is the monotonic second of the claim. Past the lease, the result is offered all the same:
+        nobody may have taken the job.
+        """
+        return self._news_of(claim) is not None or monotonic() > max(claimed, self._renewed) + self._lease
+
+    def renew(self) -> None:
+        """Renew all that is held, once. Raises what the store raises."""
+        began = monotonic()
+        claims = self.held()
+        for start in range(0, len(claims), CHUNK):
+            self._note(self._queue.renew(claims[start : start + CHUNK]))
+        self._renewed = began
+
+    def _note(self, answers: Mapping[Claim, Hold]) -> None:
+        for claim, hold in answers.items():
+            if hold is not Hold.HELD and self._held.get(claim.id) == claim:
+                self._news[claim.id] = (self._held[claim.id], hold)
+
+    def _news_of(self, claim: Claim) -> Hold | None:
+        about, hold = self._news.get(claim.id, (None, None))
+        return hold if about is claim else None
+
+    def _keep(self) -> None:
+        period = self._lease / 3
+        due = monotonic() + period
+        while not self._closing.wait(max(0.0, due - monotonic())):
+            began = monotonic()
+            try:
+                self.renew()
+                self._outage.over()
+                due = max(due, began - period / 4) + period  # from when it was due: pauses must not add up
+            except Exception as exc:  # noqa: BLE001 - the loop outlives whatever a renewal meets
+                due = monotonic() + self._outage.failed(exc)

@@ -1,0 +1,42 @@
+"""How a loop lives through trouble: what failed is logged once until it is over, and tries come ever more slowly.
+
+One `Outage` belongs to one loop and what it depends on; it is not shared between threads.
+"""
+
+import logging
+from time import monotonic
+
+log = logging.getLogger("wagoe_jobs")
+
+FIRST_PAUSE = 0.05
+LONGEST_PAUSE = 2.0
+REMINDER = 60.0
+
+
+class Outage:
+    """Trouble with `what`, from the first failure until `over`. `lasts` tells whether it is going on."""
+
+    def __init__(self, what: str, *, longest: float = LONGEST_PAUSE) -> None:
+        self.what = what
+        self.lasts = False
+        self._longest = longest
+        self._failures = 0
+        self._said = 0.0
+
+    def failed(self, error: BaseException) -> float:
+        """Note a failure and say so, but not each time; how many seconds to pause before the next try."""
+        self.lasts = True
+        pause = min(FIRST_PAUSE * 2.0 ** min(self._failures, 16), self._longest)
+        self._failures += 1
+        if self._failures == 1 or monotonic() - self._said >= REMINDER:
+            self._said = monotonic()
+            log.error("%s fails and is tried again: %s: %s", self.what, type(error).__name__, error)
+            log.debug("%s fails", self.what, exc_info=error)
+        return pause
+
+    def over(self) -> None:
+        """Note a success."""
+        if self.lasts:
+            log.warning("%s works again after %d failures", self.what, self._failures)
+        self.lasts = False
+        self._failures = 0

@@ -1,0 +1,311 @@
+"""One job, from claim to settlement: the file to read first.
+
+    claim -> decode -> find the handler -> run it -> what it answered -> core decides -> settlement
+
+Nothing that a job brings can leave `run_claim` as an exception: unreadable text, a type that nobody here
+knows, a handler that raises whatever it likes, a result that cannot be kept. Each becomes a settlement,
+so that the job ends in the store and the thread goes on. Pools call `run_claim` from many threads, each
+with a seat of its own; `work_one` is the same for a single job.
+"""
+
+import logging
+import os
+import socket
+from asyncio import iscoroutine
+from collections.abc import Awaitable
+from contextvars import copy_context
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from inspect import isawaitable
+from random import random
+from secrets import token_hex
+from time import sleep
+from types import TracebackType
+from typing import Self, assert_never, cast
+
+from wagoe_jobs.context import JobContext, Seat, job_of, micros
+from wagoe_jobs.core.codec import PAYLOAD_LIMIT, Run, decode_run, encode_error, encode_job, encode_value
+from wagoe_jobs.core.job import ErrorInfo, Job, Status, from_micros, park, retry
+from wagoe_jobs.core.outcome import (
+    INVALID_ARGS,
+    UNDECODABLE,
+    Bury,
+    Discard,
+    End,
+    Failure,
+    Finish,
+    Missing,
+    Park,
+    Patience,
+    Result,
+    Retry,
+    RetryIn,
+    Snooze,
+    Step,
+    Success,
+    result_of,
+    settle,
+)
+from wagoe_jobs.core.retry import Backoff
+from wagoe_jobs.errors import BackendUnavailable, InvalidJob, Undecodable
+from wagoe_jobs.failures import failure_of, repr_of, text_of
+from wagoe_jobs.lease import LeaseKeeper
+from wagoe_jobs.ports import Claim, Runtime, Settlement
+from wagoe_jobs.registry import Handler, Registry, refusal_of
+
+log = logging.getLogger("wagoe_jobs")
+
+LONGEST_DELAY = timedelta(days=36_500)
+SETTLE_TRIES = 6
+
+
+class Worker:
+    """Runs jobs of one queue, one at a time; a context manager around the thread that renews the lease."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        registry: Registry,
+        queue: str = "default",
+        *,
+        backoff: Backoff = Backoff(),
+        patience: Patience = Patience(),
+        keeper: LeaseKeeper | None = None,
+    ) -> None:
+        """`keeper` is one that someone else opens and closes; without it the worker has its own."""
+        self.queue = queue
+        self.name = worker_name()
+        self._store = runtime.queue
+        self._registry = registry
+        self._backoff = backoff
+        self._patience = patience
+        self._keeper = keeper or LeaseKeeper(runtime.queue, f"wagoe-{queue}")
+        self._seat = Seat()
+
+    def __enter__(self) -> Self:
+        self._keeper.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._seat.close()
+        self._keeper.__exit__(kind, error, trace)
+
+    def work_one(self) -> bool:
+        """Claim one job, run it with its lease renewed, settle it; False when none was ready.
+
+        A `def` handler is left to end, whatever its time-out: only a pool has someone to watch it. Raises
+        BackendUnavailable, after some tries where a finished job is at stake.
+        """
+        began_us = micros()
+        claims = self._store.claim(self.queue, self.name, 1)
+        for claim in claims:
+            self._keeper.hold([claim])
+            try:
+                settlement = self.run_claim(claim, began_us, self._seat)
+                self._settle(settlement)
+            finally:
+                self._seat.deadline_us = 0
+                self._keeper.release([claim])
+        return bool(claims)
+
+    def run_claim(self, claim: Claim, claimed_us: int, seat: Seat) -> Settlement:
+        """Run one claimed job to its end. `claimed_us` is the monotonic microsecond of the claim; raises nothing."""
+        began_us = micros()
+        try:
+            run = decode_run(claim.payload)
+        except Undecodable as exc:
+            return self._unreadable(claim, exc)
+        handler = self._registry.handler_for(run.type)
+        if handler is None:
+            return self.conclude(claim, Missing(), claimed_us, began_us)
+        result = self._answer(handler, run, claim, claimed_us, began_us, seat)
+        if result is None:
+            return Settlement(
+                claim, Status.COMPLETED, None, None, None, None, began_us - claimed_us, micros() - began_us
+            )
+        return self.conclude(claim, result, claimed_us, began_us)
+
+    def conclude(self, claim: Claim, result: Result, claimed_us: int, began_us: int) -> Settlement:
+        """The settlement for a run that came to `result`; the run ends now."""
+        ended_us = micros()
+        try:
+            settlement = self._decided(claim, _tidied(result), ended_us - claimed_us)
+        except Undecodable as exc:
+            return self._unreadable(claim, exc)
+        return settlement._replace(waited_us=began_us - claimed_us, ran_us=ended_us - began_us)
+
+    def _answer(
+        self, handler: Handler, run: Run, claim: Claim, claimed_us: int, began_us: int, seat: Seat
+    ) -> Result | None:
+        """What the handler's answer means; None stands for a success without a result, the most common one."""
+        try:
+            if handler.args_model is not None and (refusal := refusal_of(handler.args_model, run.args)) is not None:
+                return Failure(text_of(refusal), type=INVALID_ARGS, retry=False)
+            if handler.timeout is not None:
+                seat.timed(handler.timeout, began_us, is_async=handler.is_async)
+            # Each run has its own context variables: what a handler binds must not reach the next job.
+            if handler.wants_context:
+                context = self._context(handler, run, claim, claimed_us, began_us, seat)
+                answer = copy_context().run(handler.function, run.args, context)
+            else:
+                answer = copy_context().run(handler.function, run.args)
+            if answer is None:
+                return None
+            if iscoroutine(answer) or isawaitable(answer):
+                answer = seat.await_(cast(Awaitable[object], answer), handler.timeout)
+            return None if answer is None else result_of(answer)
+        except BaseException as exc:  # noqa: BLE001 - a handler may raise anything; SystemExit must not end a pool
+            return failure_of(exc)
+
+    def _context(
+        self, handler: Handler, run: Run, claim: Claim, claimed_us: int, began_us: int, seat: Seat
+    ) -> JobContext:
+        return JobContext(
+            claim,
+            run,
+            began_us=claim.claimed_us + began_us - claimed_us,
+            timeout=handler.timeout,
+            cancelled=partial(self._pointless, claim, claimed_us / 1e6, seat),
+        )
+
+    def _pointless(self, claim: Claim, claimed: float, seat: Seat) -> bool:
+        overdue = seat.deadline_us and micros() > seat.deadline_us
+        return bool(overdue) or self._keeper.should_stop(claim, claimed)
+
+    def _decided(self, claim: Claim, result: Result, since_us: int) -> Settlement:
+        if isinstance(result, Success):
+            return Settlement(claim, Status.COMPLETED, result=_kept(result.result))
+        job = job_of(claim)
+        step = settle(
+            job,
+            result,
+            self._backoff,
+            now=from_micros(claim.claimed_us + since_us),
+            chance=random(),
+            patience=self._patience,
+            cancel_requested=self._keeper.cancel_requested(claim),
+        )
+        _say(job, step)
+        return _settlement(claim, job, step)
+
+    def _unreadable(self, claim: Claim, error: Undecodable) -> Settlement:
+        log.error("job %s cannot be read and is buried: %s", claim.id, error.reason)
+        info = ErrorInfo(type=UNDECODABLE, message=error.reason)
+        return Settlement(claim, Status.FAILED, error=encode_error(info))
+
+    def _settle(self, settlement: Settlement) -> None:
+        """Offer the settlement until the store takes it; the lease is renewed meanwhile."""
+        if self._keeper.lost(settlement.claim):
+            return
+        for pause in (0.05 * 2**n for n in range(SETTLE_TRIES)):
+            try:
+                self._store.settle([settlement])
+                return
+            except BackendUnavailable:
+                sleep(pause)
+        self._store.settle([settlement])
+
+
+def worker_name() -> str:
+    """A name for `locked_by` that no other process or start shares."""
+    return f"{socket.gethostname()}:{os.getpid()}:{token_hex(4)}"
+
+
+def _settlement(claim: Claim, job: Job, step: Step) -> Settlement:
+    match step:
+        case Finish(value):
+            return Settlement(claim, Status.COMPLETED, result=_kept(value))
+        case RetryIn(delay, error):
+            return Settlement(claim, Status.RETRYING, delay, _repeat_text(job, error))
+        case Park(delay, missing_since):
+            return Settlement(claim, Status.PENDING, delay, _fitting(park(job, missing_since=missing_since)))
+        case Bury(error):
+            return Settlement(claim, Status.FAILED, error=encode_error(error))
+        case End(error):
+            return Settlement(claim, Status.CANCELLED, error=None if error is None else encode_error(error))
+        case _:
+            assert_never(step)
+
+
+def _repeat_text(job: Job, error: ErrorInfo) -> str | None:
+    """The follow-up's payload; a job near the limit keeps less of its error rather than lose its repeat."""
+    known = park(job, missing_since=None)
+    slim = replace(error, stacktrace=None, details=None, message=error.message[:200])
+    bare = replace(retry(known, slim), error=None)
+    return _fitting(retry(known, error)) or _fitting(retry(known, slim)) or _fitting(bare)
+
+
+def _fitting(job: Job) -> str | None:
+    try:
+        return encode_job(job)
+    except InvalidJob:
+        return None
+
+
+def _kept(result: object) -> str | None:
+    """The result as text; one that cannot be kept leaves its type and what it looks like.
+
+    The job has done its work by now, so failing it would only do the work again.
+    """
+    if result is None:
+        return None
+    try:
+        text = encode_value(result, path="result")
+        if len(text) <= PAYLOAD_LIMIT:
+            return text
+        reason = f"it has {len(text):,} characters"
+    except Exception as exc:  # noqa: BLE001 - encoding asks the application's own objects
+        reason = text_of(exc)
+    kind = f"{type(result).__module__}.{type(result).__qualname__}"
+    log.warning("the result, a %s, cannot be kept: %s", kind, reason)
+    return encode_value({"unencodable": kind, "repr": repr_of(result)}, path="result")
+
+
+def _tidied(result: Result) -> Result:
+    """The same result with what a handler may have filled in wrongly made fit to keep."""
+    match result:
+        case Failure():
+            return replace(
+                result,
+                message=text_of(result.message),
+                type=text_of(result.type)[:200],
+                details=_details(result.details),
+            )
+        case Retry(after) if not isinstance(after, timedelta):
+            return Failure(f"Retry takes a timedelta, not {repr_of(after)}")
+        case Snooze(delay) if not isinstance(delay, timedelta):
+            return Failure(f"Snooze takes a timedelta, not {repr_of(delay)}")
+        case Retry(after, reason):
+            return Retry(_within_reach(after), text_of(reason))
+        case Snooze(delay):
+            return Snooze(_within_reach(delay))
+        case Discard(reason):
+            return Discard(text_of(reason))
+        case Success() | Missing():
+            return result
+        case _:
+            assert_never(result)
+
+
+def _within_reach(delay: timedelta) -> timedelta:
+    """A delay that every store can add to its now."""
+    return min(max(delay, timedelta(0)), LONGEST_DELAY)
+
+
+def _details(details: object) -> object:
+    try:
+        encode_value(details, path="details")
+    except Exception:  # noqa: BLE001 - encoding asks the application's own objects
+        return repr_of(details)
+    return details
+
+
+def _say(job: Job, step: Step) -> None:
+    match step:
+        case RetryIn(delay, error):
+            log.warning("job %s (%s) failed, again in %s: %s: %s", job.id, job.type, delay, error.type, error.message)
+        case Bury(error):
+            log.error("job %s (%s) is buried: %s: %s", job.id, job.type, error.type, error.message)
