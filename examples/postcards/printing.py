@@ -8,26 +8,21 @@ import os
 import textwrap
 import time
 from collections.abc import Mapping
-from typing import Protocol
 
 from examples.postcards.places import places
 from wagoe_jobs import Discard, Failure, Success, handler
+from wagoe_jobs.context import JobContext
 
 WIDTH = 46
 LINES = 12
 PRINTING_SECONDS = 0.01
+TYPE = "print-postcard"
+MAX_RETRIES = 2
 COUNTRIES = frozenset({"NL", "DE", "FR", "PL", "GR", "UA", "JP", "IL", "EG", "IN", "GB"})
 
 
-class Context(Protocol):
-    """What this module needs of a job's context."""
-
-    @property
-    def attempt(self) -> int: ...
-
-
-@handler("print-postcard", max_retries=2)
-def print_postcard(args: Mapping[str, str], context: Context) -> Success | Failure | Discard:
+@handler(TYPE, max_retries=MAX_RETRIES)
+def print_postcard(args: Mapping[str, str], context: JobContext) -> Success | Failure | Discard:
     _note_run(args["order"], context.attempt)
     if args["country"] not in COUNTRIES:
         return Failure(f"no post goes to {args['town']} ({args['country']})", type="no-such-country", retry=False)

@@ -1,0 +1,63 @@
+"""Adds up a finished run from three sources that must agree: the store, the web node's report, and the files made."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+
+from examples.postcards.places import Places
+from examples.postcards.progress import Show
+from wagoe_jobs.core.job import ErrorInfo, Job
+from wagoe_jobs.ports import Runtime
+
+EXAMPLES = 5
+
+
+def add_up(runtime: Runtime, places: Places, show: Show, *, restarts: int, seconds: float) -> bool:
+    """Print what became of every row; False when a job was lost or a card is missing."""
+    report = json.loads(places.report.read_text())
+    stats = runtime.stats.job_stats()
+    runs = Counter(line.split()[0] for line in places.runs.read_text().splitlines())
+    dead = list(_dead_letters(runtime))
+    cards = sum(1 for _ in places.cards.glob("*.txt"))
+    cancelled = stats.processed - stats.succeeded - stats.failed
+
+    show.say("")
+    show.say(
+        f"rows        {report['orders']:6,} orders, {report['duplicates']:,} of them duplicates; {_skipped(report)}"
+    )
+    show.say(f"printed     {stats.succeeded:6,} cards, one file each")
+    show.say(f"retried     {sum(times > 1 for times in runs.values()):6,} orders ran more than once")
+    show.say(f"cancelled   {cancelled:6,}")
+    show.say(f"dead        {stats.failed:6,} dead letters:")
+    for job in dead[:EXAMPLES]:
+        show.say(f"                   {job.id}  {_reason(job.error)}")
+    show.say(f"took        {seconds:6.1f} s, {sum(runs.values()):,} runs, {restarts} restarts of a node")
+    show.say(f"results in  {places.root}: cards/, runs.log, jobs.sqlite, web.log, worker.log")
+    return _agree(show, expected=report["distinct"], ended=stats.processed, cards=cards, printed=stats.succeeded)
+
+
+def _agree(show: Show, *, expected: int, ended: int, cards: int, printed: int) -> bool:
+    if ended != expected:
+        show.say(f"WRONG: {expected:,} orders, but {ended:,} jobs have ended")
+    if cards != printed:
+        show.say(f"WRONG: {printed:,} jobs completed, but there are {cards:,} cards")
+    return ended == expected and cards == printed
+
+
+def _dead_letters(runtime: Runtime) -> Iterator[Job]:
+    cursor = None
+    while True:
+        page = runtime.store.failed_jobs(cursor=cursor)
+        yield from page.jobs
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+def _skipped(report: dict[str, list[tuple[int, str]]]) -> str:
+    skipped = [f"line {line} {reason}" for line, reason in report["skipped"]]
+    return f"{len(skipped)} rows skipped: {'; '.join(skipped[:EXAMPLES])}" if skipped else "none skipped"
+
+
+def _reason(error: ErrorInfo | None) -> str:
+    return "for no reason" if error is None else f"{error.type}: {error.message}"[:120]

@@ -1,0 +1,224 @@
+"""The commands of `wagoe-jobs`: what each takes, asks of the library and answers.
+
+A command answers with lines for people or, with --json, one document on stdout; everything else goes to stderr.
+Exit codes are `exits.Exit`. An error that the library raises on purpose is one line, never a trace.
+"""
+
+import json
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Annotated, Literal
+
+import typer
+
+from wagoe_jobs.cli import checks, shown
+from wagoe_jobs.cli.arguments import read_duration, read_id, read_instant, read_json
+from wagoe_jobs.cli.database import db_app
+from wagoe_jobs.cli.exits import LEGEND, Exit, code_of
+from wagoe_jobs.cli.logs import set_up
+from wagoe_jobs.cli.opened import opened
+from wagoe_jobs.cli.options import AppOption, FilesOption, IdArgument, JsonOption
+from wagoe_jobs.cli.output import Output, complain, plain
+from wagoe_jobs.cli.target import container_at
+from wagoe_jobs.cli.work import work
+from wagoe_jobs.errors import JobsError
+
+app = typer.Typer(
+    name="wagoe-jobs",
+    help="Durable background jobs: run workers, look at jobs, mend what failed.",
+    epilog=LEGEND,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+jobs_app = typer.Typer(help="Look at single jobs.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(jobs_app, name="jobs")
+app.add_typer(db_app, name="db")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code."""
+    try:
+        app(list(arguments), prog_name="wagoe-jobs")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else Exit.OK if end.code is None else Exit.NO
+    except JobsError as error:
+        _report(error, as_json="--json" in arguments)
+        return code_of(error)
+    except BrokenPipeError:
+        sys.stdout = None  # type: ignore[assignment]  # the reader has gone: nothing is left to flush to
+        return Exit.OK
+    except Exception:  # noqa: BLE001 - the process's last turn: tells a fault apart from every answer
+        traceback.print_exc()
+        return Exit.BROKEN
+    return Exit.OK
+
+
+def _report(error: JobsError, *, as_json: bool) -> None:
+    if not as_json:
+        complain(str(error))
+        return
+    facts = {name: value for name, value in vars(error).items() if not name.startswith("_")}
+    document = {"error": {"type": type(error).__name__, "message": str(error), **facts}}
+    sys.stderr.write(json.dumps(plain(document), sort_keys=True) + "\n")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        Output(as_json=False).line(f"wagoe-jobs {version('wagoe-jobs')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Durable background jobs: run workers, look at jobs, mend what failed."""
+
+
+@app.command()
+def worker(
+    target: Annotated[str, typer.Option("-a", "--app", metavar="MODULE:NAME", help="The container to run.")],
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], typer.Option(help="Of the log on stderr.")
+    ] = "info",
+) -> None:
+    """Run the worker pools of a container until TERM or INT.
+
+    The first signal stops claiming, waits for running handlers as long as jobs.workers.shutdown_timeout_ms says
+    and gives unstarted jobs back; an INT after that ends the process at once.
+    """
+    set_up(log_level)
+    raise typer.Exit(work(container_at(target)))
+
+
+@app.command()
+def enqueue(
+    type: Annotated[str, typer.Argument(metavar="TYPE", help="The job type.")],
+    args: Annotated[str, typer.Argument(metavar="[ARGS_JSON]", help="A JSON object; - reads it from stdin.")] = "{}",
+    queue: Annotated[str | None, typer.Option(help="Default: the handler's, or default.")] = None,
+    priority: Annotated[Literal["critical", "high", "normal", "low"] | None, typer.Option(help="Default: normal.")] = None,
+    max_retries: Annotated[int | None, typer.Option(help="Repeats after the first run; default 3.")] = None,
+    delay: Annotated[str | None, typer.Option(metavar="DURATION", help="Run it later, as 90, 5m or 2h.")] = None,
+    at: Annotated[str | None, typer.Option(metavar="INSTANT", help="As 2026-05-01T09:00:00+02:00.")] = None,
+    id: Annotated[str | None, typer.Option(help="A UUID; one that exists is a duplicate.")] = None,
+    key: Annotated[str | None, typer.Option(help="One job for each key until it expires.")] = None,
+    ttl: Annotated[str | None, typer.Option(metavar="DURATION", help="How long the key is taken; default 24h.")] = None,
+    target: AppOption = None,
+    settings: FilesOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Enqueue one job and print its id. A duplicate is told so, with the first job's id, and exits 0."""
+    given, wait = read_json(args), None if delay is None else read_duration(delay)
+    due, known = None if at is None else read_instant(at), None if id is None else read_id(id)
+    taken = None if ttl is None else read_duration(ttl)
+    with opened(target, settings) as system:
+        made = system.client.enqueue(
+            type,
+            given,
+            queue=queue,
+            priority=priority,
+            max_retries=max_retries,
+            delay=wait,
+            at=due,
+            id=known,
+            key=key,
+            ttl=taken,
+        )
+    output = Output(as_json=as_json)
+    if as_json:
+        output.document({"id": str(made), "duplicate": made.duplicate})
+    else:
+        output.line(f"{made}{' (a duplicate: nothing was added)' if made.duplicate else ''}")
+
+
+@app.command()
+def status(target: AppOption = None, settings: FilesOption = None, as_json: JsonOption = False) -> None:
+    """Count what waits, runs and has ended, for each queue."""
+    with opened(target, settings) as system:
+        stats = system.runtime.stats.job_stats()
+    output = Output(as_json=as_json)
+    if as_json:
+        output.document(shown.stats_document(stats))
+    else:
+        shown.show_stats(stats, output)
+
+
+@jobs_app.command("show")
+def show(id: IdArgument, target: AppOption = None, settings: FilesOption = None, as_json: JsonOption = False) -> None:
+    """Show one job, wherever it is. Exits 1 when there is none with this id."""
+    wanted = read_id(id)
+    with opened(target, settings) as system:
+        job = system.runtime.store.find(wanted)
+    if job is None:
+        _no(f"there is no job {wanted}", {"job": None}, as_json)
+    output = Output(as_json=as_json)
+    if as_json:
+        output.document({"job": shown.job_document(job)})
+    else:
+        shown.show_job(job, output)
+
+
+@app.command()
+def failed(
+    queue: Annotated[str | None, typer.Option(help="Only this queue's.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000)] = 50,
+    cursor: Annotated[str | None, typer.Option(help="Where the last page ended.")] = None,
+    target: AppOption = None,
+    settings: FilesOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List dead letters, newest job first."""
+    with opened(target, settings) as system:
+        page = system.runtime.store.failed_jobs(queue, limit=limit, cursor=cursor)
+    output = Output(as_json=as_json)
+    if as_json:
+        output.document({"jobs": [shown.job_document(job) for job in page.jobs], "cursor": page.cursor})
+        return
+    if page.jobs:
+        shown.show_jobs(list(page.jobs), output)
+    else:
+        output.line("there are no dead letters")
+    if page.cursor:
+        output.line(f"more: --cursor {page.cursor}")
+
+
+@app.command()
+def retry(id: IdArgument, target: AppOption = None, settings: FilesOption = None, as_json: JsonOption = False) -> None:
+    """Give a dead letter another chance, its repeats whole again. Exits 1 when it is no dead letter."""
+    wanted = read_id(id)
+    with opened(target, settings) as system:
+        done = system.runtime.store.retry(wanted)
+    if not done:
+        _no(f"{wanted} is no dead letter", {"id": str(wanted), "retried": False}, as_json)
+    output = Output(as_json=as_json)
+    if as_json:
+        output.document({"id": str(wanted), "retried": True})
+    else:
+        output.line(f"{wanted} is ready again")
+
+
+@app.command()
+def check(target: AppOption = None, settings: FilesOption = None, as_json: JsonOption = False) -> None:
+    """Check settings, modules, references, store, schema, connections and installed packages.
+
+    Opens nothing for good and changes nothing. Exits with the code of the first thing that is wrong.
+    """
+    findings = checks.all_checks(target, settings)
+    output = Output(as_json=as_json)
+    if as_json:
+        output.document({"ok": all(finding.ok for finding in findings), "checks": [f._asdict() for f in findings]})
+    else:
+        output.table(("", "check", "finding"), [(f.state, f.name, f.detail) for f in findings])
+    raise typer.Exit(next((finding.code for finding in findings if not finding.ok), Exit.OK))
+
+
+def _no(message: str, document: dict[str, object], as_json: bool) -> None:
+    if as_json:
+        Output(as_json=True).document(document)
+    else:
+        complain(message)
+    raise typer.Exit(Exit.NO)

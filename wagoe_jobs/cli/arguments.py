@@ -1,0 +1,54 @@
+"""What is typed on the command line, read into values; whatever cannot be read is a usage error, which exits 2."""
+
+import json
+import re
+import sys
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import typer
+
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)?")
+
+
+def read_id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{text!r} is no job id, which looks like 0197c1de-6b10-7f3a-8c55-0f2a61b7d9e4"
+        ) from None
+
+
+def read_duration(text: str) -> timedelta:
+    """`90`, `90s`, `1.5h`; seconds where no unit is named."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise typer.BadParameter(f"{text!r} is no duration: write 90, 90s, 5m, 2h, 1d or 250ms")
+    try:
+        return timedelta(seconds=float(match[1]) * _UNITS[match[2] or "s"])
+    except OverflowError:
+        raise typer.BadParameter(f"{text!r} is longer than any clock runs") from None
+
+
+def read_instant(text: str) -> datetime:
+    """ISO 8601 with its offset; one without names no instant and is refused."""
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no instant: write 2026-05-01T09:00:00+02:00") from None
+    if instant.tzinfo is None:
+        raise typer.BadParameter(f"{text!r} has no offset: write {instant.isoformat()}Z for UTC")
+    return instant
+
+
+def read_json(text: str) -> object:
+    """A JSON document; `-` reads it from stdin."""
+    source = sys.stdin.read() if text == "-" else text
+    try:
+        return json.loads(source)
+    except ValueError as error:
+        raise typer.BadParameter(f"is not JSON: {error}") from None
+    except RecursionError:
+        raise typer.BadParameter("is nested too deep") from None

@@ -1,0 +1,100 @@
+"""What the script writes: tables for people or one JSON document for programs, never both.
+
+Whatever comes from a job may be hostile. Text for a terminal goes through `clean`, which leaves no control
+character, and reaches rich as `Text`, which knows no markup.
+"""
+
+import base64
+import json
+import math
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+# C0, DEL and C1; line and paragraph separators; marks and overrides that reorder or hide text; half surrogates
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+
+
+def clean(text: object) -> str:
+    """`text` on one line, its control characters spelled out as `\\x1b`."""
+    return _UNSAFE.sub(lambda match: _spelled(match[0]), str(text))
+
+
+def clean_lines(text: str) -> str:
+    """`text` with its line breaks and tabs kept and nothing else that a terminal would obey."""
+    return "\n".join(clean(line.replace("\t", "    ")) for line in text.splitlines())
+
+
+def _spelled(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
+def plain(value: object) -> object:
+    """A value of a job as the nearest JSON: instants and what JSON lacks become text, keys become strings."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case Mapping():
+            return {key if isinstance(key, str) else str(key): plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [plain(item) for item in value]
+        case set() | frozenset():
+            return sorted((plain(item) for item in value), key=repr)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case datetime():
+            return value.isoformat().replace("+00:00", "Z")
+        case timedelta():
+            return value.total_seconds()
+        case _:
+            return str(value)
+
+
+class Output:
+    """Where a command's answer goes. With `as_json` it is one document, sorted and on one line."""
+
+    def __init__(self, *, as_json: bool, out: TextIO | None = None) -> None:
+        self.as_json = as_json
+        self._out = out or sys.stdout
+        self._console = Console(file=self._out, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+    def document(self, document: Mapping[str, object]) -> None:
+        """The answer of a command with --json."""
+        # ASCII only: what a terminal might obey is escaped, and no encoding can fail
+        self._out.write(json.dumps(plain(document), sort_keys=True) + "\n")
+
+    def line(self, text: str) -> None:
+        self._console.print(Text(clean(text)))
+
+    def lines(self, text: str) -> None:
+        self._console.print(Text(clean_lines(text)))
+
+    def raw(self, text: str) -> None:
+        """Text of our own making that is meant to be piped on, as SQL."""
+        self._out.write(text)
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """A table; numbers are set to the right."""
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for column in columns:
+            table.add_column(Text(column), overflow="fold")
+        for row in rows:
+            table.add_row(*(Text(clean("" if cell is None else cell), justify=_side(cell)) for cell in row))
+        self._console.print(table)
+
+
+def complain(message: str) -> None:
+    """One line on stderr that says why the script ends."""
+    sys.stderr.write(f"wagoe-jobs: {clean(message)}\n")
+
+
+def _side(cell: object) -> "str":
+    return "right" if isinstance(cell, (int, float)) else "left"
