@@ -1,0 +1,248 @@
+"""Reads transit out of parsed JSON, both spellings: objects (JSON-Verbose) and `["^ ", ...]` arrays with cache codes.
+
+A reader is for one text: its cache follows the order in which the text is read. Values are fresh and of
+Python's own types. Raises Undecodable, ValueError or ArithmeticError for whatever is wrong with the text;
+the codec turns them into one. It cannot tell a key that one JSON object holds twice: JSON's last one stands.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from wagoe_jobs.core import transit_scalars as scalars
+from wagoe_jobs.core.transit_types import DEPTH_LIMIT, collide
+from wagoe_jobs.errors import Undecodable
+
+CACHE_SIZE = 44 * 44
+_ZERO = ord("0")
+_DIGITS = 44
+_SHORTEST_CACHED = 4
+
+
+class _Tag(str):
+    """The name of a tag, where it stands in the place of a value."""
+
+    __slots__ = ()
+
+
+class Reader:
+    """Reads one text; call it in the order of the text."""
+
+    __slots__ = ("_cache",)
+
+    def __init__(self) -> None:
+        self._cache: list[object] = []
+
+    def value(self, node: Any, depth: int = 0, frozen: bool = False) -> Any:
+        """The value of a parsed JSON node that lies in `depth` containers.
+
+        `frozen` is for map keys and set members: there arrays are tuples, and sets frozensets.
+        """
+        kind = type(node)
+        if kind is str:
+            value = self._string(node, as_key=False)
+            if type(value) is _Tag:
+                raise Undecodable("a tag stands where a value is expected")
+            return value
+        if kind is list or kind is dict:
+            if depth >= DEPTH_LIMIT:
+                raise Undecodable(f"containers are nested more than {DEPTH_LIMIT} deep")
+            return self._array(node, depth + 1, frozen) if kind is list else self._object(node, depth + 1, frozen)
+        return node
+
+    def entries(self, node: Any, depth: int = 0) -> Iterator[tuple[Any, Any]]:
+        """Keys and values of a map, in either spelling, one by one."""
+        if type(node) is list and node and node[0] == "^ " and len(node) % 2:
+            pairs = zip(node[1::2], node[2::2], strict=True)
+        elif type(node) is dict:
+            pairs = zip(node.keys(), node.values(), strict=True)
+        else:
+            raise Undecodable("a map is expected")
+        for key, item in pairs:
+            yield self._key(key, depth), self.value(item, depth)
+
+    def _key(self, node: Any, depth: int) -> Any:
+        if type(node) is not str:
+            return self.value(node, depth, frozen=True)
+        key = self._string(node, as_key=True)
+        if type(key) is _Tag:
+            raise Undecodable("a tag stands where a key is expected")
+        return key
+
+    def _string(self, text: str, as_key: bool) -> object:
+        start = text[:1]
+        if start == "^":
+            return self._cached(text)
+        value = _parsed(text) if start == "~" else text
+        if len(text) >= _SHORTEST_CACHED and (as_key or (start == "~" and text[1] in ":$#")):
+            if len(self._cache) == CACHE_SIZE:
+                self._cache.clear()
+            self._cache.append(value)
+        return value
+
+    def _cached(self, code: str) -> object:
+        digits = [ord(letter) - _ZERO for letter in code[1:3]]
+        if not digits or len(code) > 3 or not all(0 <= digit < _DIGITS for digit in digits):
+            raise Undecodable("a cache code is malformed")
+        index = digits[0] if len(digits) == 1 else digits[0] * _DIGITS + digits[1]
+        if index >= len(self._cache):
+            raise Undecodable("a cache code stands for nothing")
+        return self._cache[index]
+
+    def _array(self, node: list[Any], depth: int, frozen: bool) -> Any:
+        head = node[0] if node else None
+        if type(head) is str and head[:1] in ("~", "^"):
+            if head == "^ ":
+                return self._map(node, depth, frozen)
+            if head[:2] == "~#" or head[0] == "^":
+                first = self._string(head, as_key=False)
+                if type(first) is _Tag:
+                    return self._tagged(first, _only(node[1:]), depth, frozen)
+                rest = (self.value(item, depth, frozen) for item in node[1:])
+                return (first, *rest) if frozen else [first, *rest]
+        items = [self.value(item, depth, frozen) for item in node]
+        return tuple(items) if frozen else items
+
+    def _object(self, node: dict[str, Any], depth: int, frozen: bool) -> Any:
+        if len(node) == 1:
+            ((name, rep),) = node.items()
+            if name[:2] == "~#":
+                return self._tagged(str(self._string(name, as_key=True)), rep, depth, frozen)
+            if name[:1] == "^":
+                tag = self._string(name, as_key=True)
+                if type(tag) is _Tag:
+                    return self._tagged(tag, rep, depth, frozen)
+        return self._map(node, depth, frozen)
+
+    def _map(self, node: Any, depth: int, frozen: bool) -> dict[Any, Any]:
+        if frozen:
+            raise Undecodable("a map stands where only a key or a member of a set can be")
+        return _mapped(*_unzipped(self.entries(node, depth)))
+
+    def _tagged(self, tag: str, rep: Any, depth: int, frozen: bool) -> Any:
+        reader = _COMPOSITES.get(tag)
+        if reader is not None:
+            return reader(self, rep, depth, frozen)
+        value = self.value(rep, depth)
+        if tag in scalars.PARSERS and type(value) is str:
+            return scalars.PARSERS[tag](value)
+        special = _REPRESENTED.get(tag)
+        if special is None:
+            raise Undecodable("a tag is unknown")
+        return special(value)
+
+    def _items(self, rep: Any, depth: int, frozen: bool) -> list[Any]:
+        if type(rep) is not list or rep[:1] == ["^ "]:
+            raise Undecodable("an array is expected behind a tag")
+        return [self.value(item, depth, frozen) for item in rep]
+
+    def _list(self, rep: Any, depth: int, frozen: bool) -> Any:
+        items = self._items(rep, depth, frozen)
+        return tuple(items) if frozen else items
+
+    def _tuple(self, rep: Any, depth: int, frozen: bool) -> tuple[Any, ...]:
+        return tuple(self._items(rep, depth, frozen))
+
+    def _set(self, rep: Any, depth: int, frozen: bool) -> Any:
+        return self._frozenset(rep, depth, frozen) if frozen else set(self._members(rep, depth))
+
+    def _frozenset(self, rep: Any, depth: int, frozen: bool) -> frozenset[Any]:
+        return frozenset(self._members(rep, depth))
+
+    def _members(self, rep: Any, depth: int) -> set[Any]:
+        items = self._items(rep, depth, frozen=True)
+        if collide(items):
+            raise Undecodable("too many members of a set have one hash")
+        members = set(items)
+        if len(members) < len(items) and len({(type(item), item) for item in items}) > len(members):
+            raise Undecodable("a set tells values apart that are equal here")
+        return members
+
+    def _cmap(self, rep: Any, depth: int, frozen: bool) -> dict[Any, Any]:
+        if type(rep) is not list or len(rep) % 2 or frozen:
+            raise Undecodable("an array of keys and values is expected behind a tag")
+        pairs = zip(rep[::2], rep[1::2], strict=True)
+        return _mapped(*_unzipped((self.value(k, depth, frozen=True), self.value(v, depth)) for k, v in pairs))
+
+    def _quoted(self, rep: Any, depth: int, frozen: bool) -> Any:
+        return self.value(rep, depth, frozen)
+
+
+def _parsed(text: str) -> object:
+    """The value of a string that begins with a tilde."""
+    letter = text[1:2]
+    parser = scalars.PARSERS.get(letter)
+    if parser is not None:
+        return parser(text[2:])
+    if letter == "#":
+        return _Tag(text[2:])
+    if letter and letter in "~^`":
+        return text[1:]
+    raise Undecodable("a string has an unknown tag")
+
+
+def _only(items: list[Any]) -> Any:
+    if len(items) != 1:
+        raise Undecodable("a tag is expected to have one value")
+    return items[0]
+
+
+def _unzipped(entries: Iterator[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
+    keys, values = [], []
+    for key, value in entries:
+        keys.append(key)
+        values.append(value)
+    return keys, values
+
+
+def _mapped(keys: list[Any], values: list[Any]) -> dict[Any, Any]:
+    if collide(keys):
+        raise Undecodable("too many keys of a map have one hash")
+    built = dict(zip(keys, values, strict=True))
+    if len(built) < len(keys):
+        raise Undecodable("a map holds a key twice")
+    return built
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int:
+        raise Undecodable("a whole number is expected behind a tag")
+    return value
+
+
+def _from_text(parser: Callable[[str], object]) -> Callable[[Any], object]:
+    def read(value: Any) -> object:
+        if type(value) is not str:
+            raise Undecodable("a string is expected behind a tag")
+        return parser(value)
+
+    return read
+
+
+def _from_numbers(make: Callable[..., object], count: int) -> Callable[[Any], object]:
+    def read(value: Any) -> object:
+        if type(value) is not list or len(value) != count:
+            raise Undecodable("an array of numbers is expected behind a tag")
+        return make(*map(_whole, value))
+
+    return read
+
+
+_COMPOSITES: dict[str, Callable[[Reader, Any, int, bool], Any]] = {
+    "'": Reader._quoted,
+    "list": Reader._list,
+    "set": Reader._set,
+    "cmap": Reader._cmap,
+    "py/tuple": Reader._tuple,
+    "py/frozenset": Reader._frozenset,
+}
+_REPRESENTED: dict[str, Callable[[Any], object]] = {
+    "i": _whole,
+    "n": _whole,
+    "m": lambda value: scalars.instant_of_millis(_whole(value)),
+    "u": _from_numbers(scalars.uuid_of_halves, 2),
+    "py/int": _from_text(scalars.hexadecimal),
+    "py/decimal": _from_text(scalars.odd_decimal),
+    "py/date": _from_text(scalars.day),
+    "py/time": _from_text(scalars.time_of_day),
+    "py/timedelta": _from_numbers(scalars.duration, 3),
+}

@@ -1,0 +1,177 @@
+"""Scalars of transit: what stands behind `~` and a letter in a string, or in a tag of one letter.
+
+Every parser takes the text behind the letter and is strict: what Python's own constructors tolerate beyond
+the format (underscores, other alphabets' digits, spaces, week dates) is refused. They raise ValueError or
+ArithmeticError; reasons never quote the text.
+"""
+
+import re
+from binascii import a2b_base64
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from uuid import UUID
+
+from wagoe_jobs.core.job import EPOCH
+from wagoe_jobs.core.transit_types import URI, Keyword, Symbol
+
+DIGITS_LIMIT = 4_300
+
+_INTEGER = re.compile(r"[-+]?[0-9]+", re.ASCII)
+_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?", re.ASCII)
+_DECIMAL = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,18})?", re.ASCII)
+_ODD_DECIMAL = re.compile(r"-?(s?NaN[0-9]*|Infinity)", re.ASCII)
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_INSTANT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6}0*)?(Z|[-+][0-9]{2}:[0-9]{2})"
+)
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIME = re.compile(
+    r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{6})?([-+][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{6})?)?)?", re.ASCII
+)
+_HEX = re.compile(r"-?0x[0-9a-f]+")
+_SPECIAL = {"NaN": float("nan"), "INF": float("inf"), "-INF": float("-inf")}
+
+
+def bounded_int(text: str) -> int:
+    """A whole number in decimal digits, of which there may be 4,300: parsing them takes quadratic time."""
+    if len(text) > DIGITS_LIMIT:
+        raise ValueError("a whole number has too many digits")
+    return int(text)
+
+
+def finite_float(text: str) -> float:
+    """A float; one that is out of range is refused rather than read as infinite."""
+    value = float(text)
+    if value - value != 0.0:
+        raise ValueError("a number is out of range")
+    return value
+
+
+def instant(text: str) -> datetime:
+    """An instant as RFC 3339 writes it, in UTC; a fraction finer than a microsecond is refused."""
+    return datetime.fromisoformat(_checked(_INSTANT, text, "an instant")).astimezone(UTC)
+
+
+def instant_of_millis(millis: int) -> datetime:
+    return EPOCH + timedelta(milliseconds=millis)
+
+
+def uuid(text: str) -> UUID:
+    return UUID(_checked(_UUID, text, "a UUID"))
+
+
+def uuid_of_halves(high: int, low: int) -> UUID:
+    """A UUID of two signed 64-bit numbers, its other spelling."""
+    if not (-(2**63) <= high < 2**63 and -(2**63) <= low < 2**63):
+        raise ValueError("half a UUID is out of range")
+    return UUID(int=(high % 2**64) << 64 | low % 2**64)
+
+
+def decimal(text: str) -> Decimal:
+    """A finite decimal with exactly these digits."""
+    value = Decimal(_checked(_DECIMAL, text, "a decimal"))
+    if value.is_nan():  # what a context that traps nothing makes of an exponent out of range
+        raise ValueError("a decimal is out of range")
+    return value
+
+
+def odd_decimal(text: str) -> Decimal:
+    """A decimal that is not finite."""
+    return Decimal(_checked(_ODD_DECIMAL, text, "a decimal"))
+
+
+def hexadecimal(text: str) -> int:
+    return int(_checked(_HEX, text, "a whole number"), 16)
+
+
+def day(text: str) -> date:
+    return date.fromisoformat(_checked(_DATE, text, "a date"))
+
+
+def time_of_day(text: str) -> time:
+    return time.fromisoformat(_checked(_TIME, text, "a time of day"))
+
+
+def duration(days: int, seconds: int, micros: int) -> timedelta:
+    if not (0 <= seconds < 86_400 and 0 <= micros < 1_000_000):
+        raise ValueError("a duration is malformed")
+    return timedelta(days, seconds, micros)
+
+
+def fixed_zone(value: time) -> bool:
+    """Whether a time of day has no zone, or one that its text tells in full."""
+    return value.tzinfo is None or type(value.tzinfo) is timezone
+
+
+def _checked(shape: re.Pattern[str], text: str, what: str) -> str:
+    if shape.fullmatch(text) is None:
+        raise ValueError(f"{what} is malformed")
+    return text
+
+
+def _integer(text: str) -> int | float:
+    """A whole number; transit-js writes a fraction that is a map key under the same letter."""
+    if _INTEGER.fullmatch(text):
+        return bounded_int(text)
+    return _number(text)
+
+
+def _big_integer(text: str) -> int:
+    return bounded_int(_checked(_INTEGER, text, "a whole number"))
+
+
+def _number(text: str) -> float:
+    return finite_float(_checked(_NUMBER, text, "a number"))
+
+
+def _millis(text: str) -> datetime:
+    return instant_of_millis(_big_integer(text))
+
+
+def _nothing(text: str) -> None:
+    if text:
+        raise ValueError("a null is malformed")
+
+
+def _truth(text: str) -> bool:
+    if text == "t":
+        return True
+    if text == "f":
+        return False
+    raise ValueError("a boolean is malformed")
+
+
+def _special(text: str) -> float:
+    if text not in _SPECIAL:
+        raise ValueError("a number is malformed")
+    return _SPECIAL[text]
+
+
+def _binary(text: str) -> bytes:
+    return a2b_base64(text, strict_mode=True)
+
+
+def _character(text: str) -> str:
+    if len(text) != 1:
+        raise ValueError("a character is malformed")
+    return text
+
+
+PARSERS: dict[str, Callable[[str], object]] = {
+    "_": _nothing,
+    "?": _truth,
+    "i": _integer,
+    "n": _big_integer,
+    "d": _number,
+    "f": decimal,
+    "z": _special,
+    ":": Keyword,
+    "$": Symbol,
+    "r": URI,
+    "u": uuid,
+    "t": instant,
+    "m": _millis,
+    "b": _binary,
+    "c": _character,
+}
