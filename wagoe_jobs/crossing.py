@@ -1,0 +1,199 @@
+"""Where a lane crosses to the store: claims that came over, settlements that have to go, and how many at a time.
+
+Two deques, whose single steps are atomic, connect the slots with whoever holds `io`; only that one talks to
+the store, takes from `finished` and puts into `ready`. A settlement leaves `finished` for good when the store
+has answered it; after an error it is offered again, which the store answers as `ALREADY` if it had effect.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import repeat
+from threading import Lock
+from typing import TypeVar
+
+from wagoe_jobs.context import micros
+from wagoe_jobs.errors import BackendUnavailable
+from wagoe_jobs.lease import LeaseKeeper
+from wagoe_jobs.outage import Outage
+from wagoe_jobs.ports import Answer, Claim, LeasedJobQueue, Settlement
+
+log = logging.getLogger("wagoe_jobs")
+
+LARGEST_BATCH = 400
+HORIZON_US = 15_000
+"""How long claimed work should last: the next exchange is spread over it, and no job waits much longer."""
+QUICK_US = 500
+"""Jobs that take less are run by one slot: waking another costs more than it brings."""
+KEPT_THROUGH_OUTAGE = 256
+REFUSALS = 20
+"""How often the store may refuse everything before what it refused is given up, and left to its lease."""
+HOPELESS = 3
+
+T = TypeVar("T")
+
+
+class Pace:
+    """How many jobs a claim should bring: what the slots get through in `HORIZON_US`, growing at most twofold."""
+
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        self._batch = slots
+        self._per_job = 0.0
+        self._mean_run = float(QUICK_US)
+
+    @property
+    def quick(self) -> bool:
+        """Whether one slot alone is fast enough."""
+        return self._mean_run < QUICK_US
+
+    def note(self, jobs: int, elapsed_us: int, runs: int, busy_us: int) -> None:
+        """`jobs` were taken up within `elapsed_us`; meanwhile `runs` ended, which took `busy_us` in all."""
+        if runs:
+            self._mean_run = (self._mean_run + busy_us / runs) / 2
+        # A batch that fits into idle slots is taken up at once, which says nothing of how fast they run.
+        per_job = max(elapsed_us / jobs, self._mean_run / self._slots)
+        self._per_job = (self._per_job + per_job) / 2 if self._per_job else per_job
+
+    def stalled(self) -> None:
+        """Claimed jobs did not get started: only free slots are filled, until batches have grown again."""
+        self._batch = 0
+
+    def limit(self, free: int) -> int:
+        """How many to claim when so many slots are free: at least those, even if jobs outlast the horizon."""
+        target = int(HORIZON_US / self._per_job) if self._per_job else self._slots
+        self._batch = min(LARGEST_BATCH, max(free, min(target, 2 * self._batch)))
+        return self._batch
+
+
+class Crossing:
+    """One queue's traffic with the store. Whoever calls a method that talks to it holds `io`."""
+
+    def __init__(self, queue: LeasedJobQueue, name: str, worker: str, keeper: LeaseKeeper, slots: int) -> None:
+        self.io = Lock()
+        self.ready: deque[tuple[Claim, int]] = deque()
+        """Unstarted claims, each with the monotonic microsecond of its claim."""
+        self.finished: deque[Settlement] = deque()
+        self.down = False
+        """Whether the store failed us last; set and cleared under `io`, read by anyone."""
+        self.settled = 0
+        self._queue = queue
+        self._name = name
+        self._worker = worker
+        self._keeper = keeper
+        self._kept = slots + KEPT_THROUGH_OUTAGE
+        self._outage = Outage(f"the exchange of queue {name!r} with the store")
+        self._again_us = 0
+        self._refusals = 0
+        self._returning: list[Claim] = []
+
+    @property
+    def full(self) -> bool:
+        """Whether so much is unsettled in an outage that nothing more may be started."""
+        return self.down and len(self.finished) >= self._kept
+
+    @property
+    def returning(self) -> bool:
+        """Whether claims wait to be returned that the store did not take back."""
+        return bool(self._returning)
+
+    @property
+    def restless(self) -> bool:
+        """Whether there is anything here that must not stay."""
+        return bool(self.ready or self.finished or self._returning)
+
+    def pause(self) -> float:
+        """Seconds until the store may be tried again, zero when it works."""
+        return max(0, self._again_us - micros()) / 1e6 if self.down else 0.0
+
+    def exchange(self, limit: int) -> int:
+        """Settle what is finished and claim at most `limit`; how many came. Raises nothing."""
+        if self.ready or not limit:
+            self.settle()
+            return 0
+        sent_us = micros()
+        batch = self._taken()
+        done = self._offer(batch, lambda: self._queue.exchange(batch, self._name, self._worker, limit))
+        if done is None:
+            return 0
+        answers, claims = done
+        self._answered(batch, answers)
+        self._keeper.hold(claims)
+        self.ready.extend(zip(claims, repeat(sent_us)))
+        return len(claims)
+
+    def settle(self) -> bool:
+        """Settle what is finished; False when the store did not take it. Raises nothing."""
+        batch = self._taken()
+        if not batch:
+            return True
+        answers = self._offer(batch, lambda: self._queue.settle(batch))
+        if answers is None:
+            return False
+        self._answered(batch, answers)
+        return True
+
+    def hand_back(self) -> None:
+        """Return what has not been started to its place in the line. Raises nothing."""
+        with suppress(IndexError):
+            while True:
+                self._returning.append(self.ready.popleft()[0])
+        self.return_rest()
+
+    def return_rest(self) -> None:
+        """Return what could not be returned before; it is not run meanwhile, since it may be another's by now."""
+        claims = self._returning
+        if claims and self._offer((), lambda: self._queue.hand_back(claims)) is not None:
+            self._returning = []
+            self._keeper.release(claims)
+
+    def drop(self, claim: Claim) -> None:
+        """Forget a claim that is another's by now; nothing is written for it."""
+        self._keeper.release([claim])
+        log.warning("the claim of job %s was lost: its run is dropped here, and another's counts", claim.id)
+
+    def _taken(self) -> list[Settlement]:
+        return [self.finished.popleft() for _ in range(len(self.finished))]
+
+    def _offer(self, batch: Sequence[Settlement], call: Callable[[], T]) -> T | None:
+        """What the store answered; None after an error, with the batch back in `finished`."""
+        try:
+            answer = call()
+        except Exception as exc:  # noqa: BLE001 - a lane outlives whatever its store does
+            self.finished.extendleft(reversed(batch))
+            self.down = True
+            self._again_us = micros() + int(self._outage.failed(exc) * 1e6)
+            if not isinstance(exc, BackendUnavailable):
+                self._isolate()
+            return None
+        self._outage.over()
+        self.down = False
+        self._refusals = 0
+        return answer
+
+    def _isolate(self) -> None:
+        """Offer one by one what the store refuses together: one that it can never take must not hold up the rest."""
+        batch, refused, accepted = self._taken(), list[Settlement](), 0
+        while batch and (accepted or len(refused) < HOPELESS):
+            settlement = batch.pop(0)
+            try:
+                self._answered([settlement], self._queue.settle([settlement]))
+                accepted += 1
+            except Exception:
+                refused.append(settlement)
+                log.exception("job %s cannot be settled", settlement.claim.id)
+        self._refusals += not accepted
+        if accepted or self._refusals > REFUSALS:
+            self._keeper.release([settlement.claim for settlement in refused])
+            refused = []
+        self.finished.extendleft(reversed(refused + batch))
+
+    def _answered(self, batch: Sequence[Settlement], answers: Sequence[Answer]) -> None:
+        """The one place that learns how settlements ended."""
+        self._keeper.release([settlement.claim for settlement in batch])
+        self.settled += len(batch)
+        if Answer.LOST in answers:
+            for settlement, answer in zip(batch, answers, strict=True):
+                if answer is Answer.LOST:
+                    log.warning("job %s was settled too late: its claim is another's", settlement.claim.id)

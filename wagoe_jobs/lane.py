@@ -1,0 +1,322 @@
+"""One queue's slots: threads that share a deque of claims, and fetch for one another.
+
+    slot: take a claim -> run it -> put its settlement with the finished ones -> take the next
+    deque empty, `io` free:   this slot is the leader: one exchange with the store, then on with running
+    nothing came:             one slot looks out for news, the others park, last in first out
+
+There is no dispatcher: a quick job costs no hand-over between threads. What the slots cannot see while they
+are all inside handlers, the watchdog does for them: `tick`.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import Thread
+
+from wagoe_jobs.context import micros, timed_out
+from wagoe_jobs.crossing import Crossing, Pace
+from wagoe_jobs.lease import LeaseKeeper
+from wagoe_jobs.lookout import Lookout
+from wagoe_jobs.ports import Claim, Settlement
+from wagoe_jobs.slot import Slot, SlotStatus
+from wagoe_jobs.worker import Worker
+
+log = logging.getLogger("wagoe_jobs")
+
+UNFLUSHED = 64
+SLOW_US = 1_000
+"""Jobs that take longer let no more than `UNFLUSHED` results wait for the store."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneStatus:
+    """One queue's slots. `lost` is how many threads are stuck in handlers that outlasted their time-out.
+
+    `waiting` claims have not been started; `unsettled` results have not been taken by the store yet.
+    """
+
+    queue: str
+    slots: Sequence[SlotStatus]
+    lost: int
+    waiting: int
+    unsettled: int
+    settled: int
+    store_down: bool
+
+
+class Lane:
+    """The slots of one queue; started and stopped by its pool, ticked by the pool's watchdog."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        crossing: Crossing,
+        lookout: Lookout,
+        keeper: LeaseKeeper,
+        count: int,
+        alert: Callable[[], None],
+    ) -> None:
+        """`alert` makes the watchdog tick, if it rests."""
+        self.name = worker.queue
+        self._worker = worker
+        self.crossing = crossing
+        self._lookout = lookout
+        self._keeper = keeper
+        self._news = keeper.news
+        self._alert = alert
+        self._pace = Pace(count)
+        self._count = count
+        self._made = 0
+        self._slots: list[Slot] = []
+        self._lost: list[Slot] = []
+        self._idle: list[Slot] = []
+        self._stopping = False
+        self._closed = False
+        self._fetched = (0, 0, 0, 0)
+        self._oldest_us = 0
+
+    @property
+    def free(self) -> int:
+        """How many slots could start a job now, as seen by one that can."""
+        return 1 + len(self._idle)
+
+    @property
+    def helpless(self) -> bool:
+        """Whether no slot is left that could be woken."""
+        return not self._idle and not self._lookout.taken
+
+    @property
+    def unheard(self) -> bool:
+        """Whether idle slots rely on those that are busy: nobody listens for news."""
+        return bool(self._idle) and not self._lookout.taken
+
+    def wake(self, wanted: int) -> None:
+        """Wake as many idle slots, last parked first; the lookout when that is not enough."""
+        for _ in range(wanted):
+            try:
+                slot = self._idle.pop()
+            except IndexError:
+                if self._lookout.taken:
+                    self._lookout.interrupt()
+                return
+            slot.wake()
+
+    def look_now(self) -> None:
+        """Jobs have become ready: the lookout need not wait for its next look."""
+        if self._lookout.taken:
+            self._lookout.interrupt()
+
+    def started(self) -> int:
+        """A count that moves whenever a run ends."""
+        return self._work_done()[0]
+
+    def give_up_late(self, now_us: int) -> None:
+        """Settle as `timeout` what outlasts its time-out; each such slot is lost, and another takes its place."""
+        for slot in self._slots:
+            if slot.deadline_us and (claim := slot.give_up(now_us)) is not None:
+                self._replace(slot, claim)
+
+    def overdue_us(self, now_us: int) -> int:
+        """How long the oldest finished run has waited for its settlement."""
+        return now_us - self._oldest_us if self.crossing.finished else 0
+
+    def next_deadline_us(self) -> int:
+        """When the next time-out ends, zero without one."""
+        return min([slot.deadline_us for slot in self._slots if slot.deadline_us], default=0)
+
+    def start(self) -> None:
+        """Open the waiting place and start the slots. Raises BackendUnavailable."""
+        self._lookout.open()
+        for _ in range(self._count):
+            self._slots.append(self._new_slot())
+
+    def stop(self) -> None:
+        """Start nothing more: idle slots end, busy ones after their job."""
+        self._stopping = True
+        self._lookout.stop()
+        self.wake(len(self._slots))
+
+    def join(self, wait: Callable[[Thread], None]) -> bool:
+        """Let `wait` see each slot's thread; whether all have ended."""
+        threads = [slot.thread for slot in (*self._slots, *self._lost) if slot.thread is not None]
+        for thread in threads:
+            wait(thread)
+        return not any(thread.is_alive() for thread in threads)
+
+    def clear(self) -> bool:
+        """Settle what is finished and hand back what has not been started; whether nothing is left."""
+        with self.crossing.io:
+            if not self.crossing.pause():
+                self.crossing.settle()
+                self.crossing.hand_back()
+            return not self.crossing.restless
+
+    def hand_back(self) -> None:
+        """Return unstarted claims, by the holder of `io`: all slots are busy, and another node may be free."""
+        self.crossing.hand_back()
+        self._pace.stalled()
+
+    def close(self) -> None:
+        """From now on a handler that still runs can report nothing."""
+        self._closed = True
+        self._lookout.close()
+
+    def running(self) -> Sequence[Claim]:
+        """The claims whose handlers are running and still count."""
+        return [claim for slot in self._slots if (claim := slot.claim) is not None]
+
+    def status(self) -> LaneStatus:
+        crossing = self.crossing
+        return LaneStatus(
+            queue=self.name,
+            slots=[slot.status() for slot in self._slots],
+            lost=len(self._lost),
+            waiting=len(crossing.ready),
+            unsettled=len(crossing.finished),
+            settled=crossing.settled,
+            store_down=crossing.down,
+        )
+
+    def _replace(self, slot: Slot, claim: Claim) -> None:
+        log.error("job %s outlasts its time-out: %s is lost to it and replaced", claim.id, slot.name)
+        failure = timed_out(slot.timeout)
+        self._lost.append(slot)
+        self._slots = [other for other in self._slots if other is not slot]
+        self._finish(self._worker.conclude(claim, failure, slot.claimed_us, slot.began_us))
+        if not self._stopping:
+            self._slots.append(self._new_slot())
+
+    def _new_slot(self) -> Slot:
+        self._made += 1
+        slot = Slot(f"wagoe-{self.name}-{self._made}", self._alert)
+        slot.thread = Thread(target=self._work, args=(slot,), name=slot.name, daemon=True)
+        slot.thread.start()
+        return slot
+
+    def _work(self, slot: Slot) -> None:
+        crossing = self.crossing
+        take = crossing.ready.popleft
+        while not (self._stopping or slot.lost):
+            if crossing.down and crossing.full:
+                self._refill(slot)
+                continue
+            try:
+                claim, claimed_us = take()
+            except IndexError:
+                self._refill(slot)
+                continue
+            try:
+                self._run(slot, claim, claimed_us)
+            except Exception:
+                log.exception("job %s could neither be run nor settled: it is left to its lease", claim.id)
+                self._keeper.release([claim])
+        self._leave(slot)
+
+    def _run(self, slot: Slot, claim: Claim, claimed_us: int) -> None:
+        """Run one job and put its settlement with the finished ones."""
+        if self._news and self._keeper.lost(claim):
+            return self.crossing.drop(claim)
+        slot.claimed_us = claimed_us
+        slot.claim = claim
+        settlement = self._worker.run_claim(claim, claimed_us, slot)
+        if slot.deadline_us and not slot.in_time():
+            return None  # the watchdog has settled this run as timed out
+        slot.claim = None
+        ran_us = settlement.ran_us
+        slot.runs += 1
+        slot.busy_us += ran_us
+        if self._news and self._keeper.lost(claim):
+            return self.crossing.drop(claim)
+        self._finish(settlement)
+        if ran_us > SLOW_US and len(self.crossing.finished) >= UNFLUSHED and not self.crossing.down:
+            self._flush()
+        return None
+
+    def _finish(self, settlement: Settlement) -> None:
+        finished = self.crossing.finished
+        if not finished:
+            self._oldest_us = micros()
+        finished.append(settlement)
+
+    def _flush(self) -> None:
+        """Settle at once. A slot that waits for this holds one result more, which the bound allows for."""
+        with self.crossing.io:
+            if len(self.crossing.finished) >= UNFLUSHED:
+                self.crossing.settle()
+
+    def _refill(self, slot: Slot) -> None:
+        """Fetch as the leader, look out for news, or park until there is something to do."""
+        crossing, lookout = self.crossing, self._lookout
+        dry = lookout.taken and not crossing.finished  # it looked, and hears of whatever comes
+        if not dry and not crossing.down and crossing.io.acquire(blocking=False):
+            try:
+                got = self._fetch()
+            finally:
+                crossing.io.release()
+            if got or (crossing.finished and not crossing.down):
+                return self._share(got)
+        if lookout.role.acquire(blocking=False):
+            try:
+                got = self._look_out()
+            finally:
+                lookout.role.release()
+            return self._share(got)
+        return self._park(slot)
+
+    def _fetch(self) -> int:
+        """One exchange, by the holder of `io`; how many jobs it brought."""
+        if self._stopping:
+            return 0
+        self._measure()
+        got = self.crossing.exchange(self._pace.limit(self.free))
+        self._fetched = (micros(), got, *self._work_done())
+        return got
+
+    def _measure(self) -> None:
+        then_us, jobs, runs, busy_us = self._fetched
+        if jobs:
+            now_runs, now_busy_us = self._work_done()
+            self._pace.note(jobs, micros() - then_us, now_runs - runs, now_busy_us - busy_us)
+
+    def _work_done(self) -> tuple[int, int]:
+        slots = self._slots
+        return sum([slot.runs for slot in slots]), sum([slot.busy_us for slot in slots])
+
+    def _look_out(self) -> int:
+        """Wait for work as the lane's only lookout; how many jobs that brought, zero when others need help."""
+        crossing, lookout = self.crossing, self._lookout
+        lookout.begin()
+        while True:
+            if crossing.down:
+                lookout.rest(crossing.pause())
+            else:
+                lookout.wait()
+            if self._stopping or (crossing.ready and not crossing.down):
+                return 0
+            with crossing.io:
+                got = self._fetch()
+            if got or (crossing.ready and not crossing.down):
+                return got
+
+    def _share(self, got: int) -> None:
+        """Let others help with what came, unless one slot is quick enough; the watchdog sees if it is not."""
+        self._alert()
+        if not self._pace.quick:
+            self.wake(got - 1)
+
+    def _park(self, slot: Slot) -> None:
+        self._idle.append(slot)
+        self._alert()  # it looks after us until there is a lookout
+        if self._stopping:
+            self.wake(1)  # the sweep of `stop` may have been before we were listed; each that comes wakes one
+        slot.park()
+
+    def _leave(self, slot: Slot) -> None:
+        try:
+            slot.close()
+        except BaseException as exc:  # noqa: BLE001 - closing a loop runs what handlers left in it
+            log.warning("closing the event loop of %s: %r", slot.name, exc)
+        if slot.lost:
+            self._lost.remove(slot)
+        elif not self._closed:
+            self.clear()

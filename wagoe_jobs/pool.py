@@ -1,0 +1,245 @@
+"""Worker pools: so many slots for each queue, and the threads that look after them.
+
+    WorkerPool -- Lane (one a queue) -- Slot (threads) -- Worker.run_claim
+       |            '- Crossing (settle and claim, one call), Lookout (idle waiting)
+       |- LeaseKeeper (renews), Watchdog (sees what busy slots cannot), Housekeeper (promotes, reclaims)
+
+A pool outlives whatever its store does; it cannot interrupt a handler that does not return.
+"""
+
+import logging
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+from threading import Lock, Thread
+from time import monotonic, sleep
+from types import TracebackType
+from typing import Self
+
+from wagoe_jobs.core.job import checked_name
+from wagoe_jobs.core.outcome import Patience
+from wagoe_jobs.core.retry import Backoff
+from wagoe_jobs.crossing import Crossing
+from wagoe_jobs.errors import InvalidJob, JobsError, WiringError
+from wagoe_jobs.housekeeping import Housekeeper
+from wagoe_jobs.lane import Lane, LaneStatus
+from wagoe_jobs.lease import LeaseKeeper
+from wagoe_jobs.lookout import Lookout
+from wagoe_jobs.ports import LeasedJobQueue, Runtime
+from wagoe_jobs.registry import Registry
+from wagoe_jobs.watchdog import Watchdog
+from wagoe_jobs.worker import Worker
+
+log = logging.getLogger("wagoe_jobs")
+
+CLEARING = timedelta(seconds=5)
+"""How much longer than its time-out a stop may take to settle handlers that did end in time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolStatus:
+    """A pool at one moment; `lost` threads are stuck in handlers that outlasted their time-out."""
+
+    running: bool
+    count: int
+    lanes: Sequence[LaneStatus]
+
+    @property
+    def lost(self) -> int:
+        return sum(lane.lost for lane in self.lanes)
+
+    @property
+    def busy(self) -> int:
+        return sum(slot.job_id is not None for lane in self.lanes for slot in lane.slots)
+
+
+class WorkerPool:
+    """Runs the jobs of some queues, `count` of each at a time; a context manager around `start` and `stop`.
+
+    With a count of 0 it does nothing at all. One pool is one run: it is not started again after its stop.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        registry: Registry,
+        queues: Sequence[str] = ("default",),
+        count: int = 1,
+        *,
+        backoff: Backoff = Backoff(),
+        patience: Patience = Patience(),
+        poll_interval: timedelta = timedelta(milliseconds=100),
+        max_poll_interval: timedelta = timedelta(seconds=2),
+        scheduled_interval: timedelta = timedelta(seconds=5),
+        reclaim_interval: timedelta = timedelta(seconds=15),
+        shutdown_timeout: timedelta = timedelta(seconds=30),
+    ) -> None:
+        """Raises WiringError for a queue without leases, a count that is none, a name twice or no name."""
+        self.queues = _checked_queues(queues)
+        self.count = _checked_count(count)
+        self._queue = _leased(runtime.queue)
+        self._runtime = runtime
+        self._registry = registry
+        self._backoff = backoff
+        self._patience = patience
+        self._poll = (poll_interval.total_seconds(), max(poll_interval, max_poll_interval).total_seconds())
+        self._scheduled_interval = scheduled_interval
+        self._reclaim_interval = reclaim_interval
+        self._shutdown_timeout = shutdown_timeout
+        self._changing = Lock()
+        self._started = False
+        self._stopped = False
+        self._lanes: Sequence[Lane] = ()
+        self._helpers = ExitStack()
+        self._housekeeper = ExitStack()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start all slots, or none. Raises BackendUnavailable; WiringError when it was started before."""
+        with self._changing:
+            if self._started:
+                raise WiringError("this worker pool was started before: make another")
+            self._started = True
+            if self.count:
+                self._warn_if_idle()
+                self._open()
+
+    def stop(self, timeout: timedelta | None = None) -> bool:
+        """Claim no more, let handlers end within `timeout`, settle them; whether all of it was done in time.
+
+        Unstarted claims go back to their places. What still runs after that keeps its claim until the lease
+        ends, is marked so that this is not charged to it, and can report nothing any more. A pool that was
+        not started, or was stopped before, stops at once.
+        """
+        with self._changing:
+            if self._stopped or not self._started:
+                return True
+            self._stopped = True
+            return self._close(self._shutdown_timeout if timeout is None else timeout)
+
+    def status(self) -> PoolStatus:
+        lanes = [lane.status() for lane in self._lanes]
+        return PoolStatus(running=self._started and not self._stopped, count=self.count, lanes=lanes)
+
+    def work_one(self) -> bool:
+        """Run one job in this thread, from the first queue that has one; False when none was ready."""
+        return any(self._work_one(name) for name in self.queues)
+
+    def _work_one(self, name: str) -> bool:
+        with Worker(self._runtime, self._registry, name, backoff=self._backoff, patience=self._patience) as worker:
+            return worker.work_one()
+
+    def _open(self) -> None:
+        """What is opened first is closed last: leases are renewed until the last slot has ended."""
+        name = f"wagoe-{self.queues[0]}"
+        with ExitStack() as opened:
+            keeper = opened.enter_context(LeaseKeeper(self._queue, name))
+            watchdog = opened.enter_context(Watchdog(name))
+            lanes = [self._lane(queue, keeper, watchdog) for queue in self.queues]
+            for lane in lanes:
+                opened.callback(lane.close)
+                opened.callback(lane.stop)
+                lane.start()
+            watchdog.watch(lanes)
+            self._housekeeper.enter_context(self._make_housekeeper(name))
+            self._lanes = lanes
+            self._helpers = opened.pop_all()
+
+    def _lane(self, name: str, keeper: LeaseKeeper, watchdog: Watchdog) -> Lane:
+        worker = Worker(
+            self._runtime, self._registry, name, backoff=self._backoff, patience=self._patience, keeper=keeper
+        )
+        crossing = Crossing(self._queue, name, worker.name, keeper, self.count)
+        lookout = Lookout(self._queue, name, *self._poll)
+        return Lane(worker, crossing, lookout, keeper, self.count, watchdog.alert)
+
+    def _make_housekeeper(self, name: str) -> Housekeeper:
+        return Housekeeper(
+            self._queue,
+            self.queues,
+            name=name,
+            promote_every=self._scheduled_interval,
+            reclaim_every=self._reclaim_interval,
+            on_ready=self._look_now,
+        )
+
+    def _look_now(self) -> None:
+        for lane in self._lanes:
+            lane.look_now()
+
+    def _close(self, timeout: timedelta) -> bool:
+        deadline = monotonic() + timeout.total_seconds()
+        for lane in self._lanes:
+            lane.stop()
+        for lane in self._lanes:
+            lane.clear()
+        self._housekeeper.close()
+        ended = self._join(deadline)
+        cleared = self._clear(deadline + CLEARING.total_seconds())
+        if not ended:
+            self._interrupt()
+        self._helpers.close()
+        return ended and cleared
+
+    def _join(self, deadline: float) -> bool:
+        """Wait for every slot until the deadline; whether all have ended."""
+        return False not in [lane.join(lambda thread: _join(thread, deadline)) for lane in self._lanes]
+
+    def _clear(self, deadline: float) -> bool:
+        """Settle whatever ended, as long as the store lets us; whether nothing is left."""
+        while False in [lane.clear() for lane in self._lanes]:
+            if monotonic() >= deadline:
+                left = sum(lane.status().unsettled for lane in self._lanes)
+                log.error("%d results could not be settled: their jobs will run again", left)
+                return False
+            sleep(max([lane.crossing.pause() for lane in self._lanes] + [0.01]))
+        return True
+
+    def _interrupt(self) -> None:
+        claims = [claim for lane in self._lanes for claim in lane.running()]
+        try:
+            held = self._queue.interrupt(claims)
+            log.warning("%d handlers still run: their jobs are left to be reclaimed, uncharged", held)
+        except JobsError as exc:
+            log.error("%d handlers still run, and their jobs could not be marked: %s", len(claims), exc)
+
+    def _warn_if_idle(self) -> None:
+        if not self._registry.job_types():
+            log.warning("the registry is empty: these workers can run nothing and park whatever they claim")
+
+
+def _join(thread: Thread, deadline: float) -> None:
+    thread.join(max(0.0, deadline - monotonic()))
+
+
+def _leased(queue: object) -> LeasedJobQueue:
+    if not isinstance(queue, LeasedJobQueue):
+        raise WiringError(f"{type(queue).__name__} cannot renew claims: a worker pool needs a LeasedJobQueue")
+    return queue
+
+
+def _checked_count(count: object) -> int:
+    if type(count) is not int or count < 0:
+        raise WiringError(f"a worker pool's count must be a whole number from 0, not {count!r}")
+    return count
+
+
+def _checked_queues(queues: object) -> Sequence[str]:
+    if isinstance(queues, str) or not isinstance(queues, Sequence) or not queues:
+        raise WiringError(f"a worker pool's queues must be a list of names, not {queues!r}")
+    try:
+        names = tuple(checked_name("queue", name) for name in queues)
+    except InvalidJob as exc:
+        raise WiringError(f"a worker pool's queue {exc.reason}") from None
+    if len(set(names)) < len(names):
+        raise WiringError(f"a worker pool's queues name one twice: {', '.join(names)}")
+    return names

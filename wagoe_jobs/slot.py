@@ -1,0 +1,70 @@
+"""One thread of a lane: its seat, the job that it runs, and the latch that it parks on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from threading import Lock, Thread
+
+from wagoe_jobs.context import Seat
+from wagoe_jobs.ports import Claim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotStatus:
+    """One slot: the job that it runs, None while it is idle."""
+
+    name: str
+    job_id: str | None
+
+
+class Slot(Seat):
+    """Written by its own thread, but for `lost`, which the watchdog sets; anyone may read.
+
+    `guard` decides between the end of a run and its time-out. `runs` and `busy_us` only ever grow.
+    """
+
+    __slots__ = ("_alert", "_guard", "_latch", "busy_us", "claim", "claimed_us", "lost", "name", "runs", "thread")
+
+    def __init__(self, name: str, alert: Callable[[], None]) -> None:
+        """`alert` tells the watchdog that there is a time-out to watch."""
+        super().__init__()
+        self.name = name
+        self.thread: Thread | None = None
+        self.claim: Claim | None = None
+        self.claimed_us = 0
+        self.runs = 0
+        self.busy_us = 0
+        self.lost = False
+        self._alert = alert
+        self._guard = Lock()
+        self._latch = Lock()
+        self._latch.acquire()
+
+    def timed(self, timeout: timedelta, began_us: int, *, is_async: bool) -> None:
+        super().timed(timeout, began_us, is_async=is_async)
+        self._alert()
+
+    def in_time(self) -> bool:
+        """Whether the run with a time-out that just ended still counts."""
+        with self._guard:
+            self.deadline_us = 0
+            return not self.lost
+
+    def give_up(self, now_us: int) -> Claim | None:
+        """Declare the slot lost if its run is too late by now: the claim, which is then the caller's to settle."""
+        with self._guard:
+            if not 0 < self.deadline_us <= now_us or self.lost:
+                return None
+            self.lost = True
+            return self.claim
+
+    def park(self) -> None:
+        """Sleep until `wake`; each `wake` ends one `park`, whichever comes first."""
+        self._latch.acquire()
+
+    def wake(self) -> None:
+        self._latch.release()
+
+    def status(self) -> SlotStatus:
+        claim = self.claim
+        return SlotStatus(name=self.name, job_id=claim.id if claim else None)

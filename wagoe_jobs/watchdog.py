@@ -1,0 +1,139 @@
+"""The thread that sees what slots cannot while they are inside handlers; one for all lanes of a pool.
+
+It ticks only while there is something to see. Every tick: time-outs, claims that do not move (more slots are
+woken, or the claims handed back), finished work that waits too long for its settlement.
+"""
+
+import logging
+from collections.abc import Sequence
+from threading import Event, Thread
+from types import TracebackType
+from typing import Self
+
+from wagoe_jobs.context import micros
+from wagoe_jobs.lane import Lane
+
+log = logging.getLogger("wagoe_jobs")
+
+TICK = 0.005
+SOON = 0.001
+DOWN_TICK = 0.05
+FLUSH_AGE_US = 10_000
+STUCK_US = 20_000
+
+
+class Watch:
+    """What the watchdog remembers of one lane from tick to tick."""
+
+    def __init__(self, lane: Lane) -> None:
+        self._lane = lane
+        self._head: object = None
+        self._since_us = 0
+        self._wakes = 1
+        self._runs = -1
+
+    def tick(self, now_us: int) -> float | None:
+        """Look after the lane; seconds until the next tick, None when only an alert can make one needed."""
+        lane, crossing = self._lane, self._lane.crossing
+        lane.give_up_late(now_us)
+        if crossing.ready:
+            self._move_on(now_us)
+        elif lane.unheard:
+            self._keep_listening()
+        if lane.overdue_us(now_us) >= FLUSH_AGE_US or crossing.returning:
+            self._settle()
+        return self._rest()
+
+    def _rest(self) -> float | None:
+        lane, crossing = self._lane, self._lane.crossing
+        now_us = micros()
+        if crossing.restless or lane.unheard:
+            aged = (FLUSH_AGE_US - lane.overdue_us(now_us)) / 1e6 if crossing.finished else TICK
+            return DOWN_TICK if crossing.down else min(TICK, max(SOON, aged))
+        deadline_us = lane.next_deadline_us()
+        return max(0.0, (deadline_us - now_us) / 1e6) if deadline_us else None
+
+    def _move_on(self, now_us: int) -> None:
+        """Get the first of the unstarted claims started: by twice as many slots each time, or by someone else."""
+        lane, crossing = self._lane, self._lane.crossing
+        try:
+            head = crossing.ready[0]
+        except IndexError:
+            return
+        if head is not self._head:
+            self._head, self._since_us, self._wakes = head, now_us, 1
+        elif crossing.full:
+            return  # nothing more may be started
+        elif not lane.helpless:
+            lane.wake(self._wakes)
+            self._wakes *= 2
+        elif now_us - self._since_us >= STUCK_US and crossing.io.acquire(blocking=False):
+            try:
+                lane.hand_back()
+            finally:
+                crossing.io.release()
+
+    def _keep_listening(self) -> None:
+        """See to it that an idle slot listens for news when those that fetch are inside long jobs."""
+        runs, self._runs = self._runs, self._lane.started()
+        if runs == self._runs and not self._lane.crossing.io.locked():
+            self._lane.wake(1)
+
+    def _settle(self) -> None:
+        crossing = self._lane.crossing
+        if not crossing.pause() and crossing.io.acquire(blocking=False):
+            try:
+                crossing.settle()
+                crossing.return_rest()
+            finally:
+                crossing.io.release()
+
+
+class Watchdog:
+    """The thread; a context manager that joins it."""
+
+    def __init__(self, name: str) -> None:
+        self._watches: Sequence[Watch] = ()
+        self._bell = Event()
+        self._resting = False
+        self._closing = False
+        self._thread = Thread(target=self._run, name=f"{name}-watchdog", daemon=True)
+
+    def watch(self, lanes: Sequence[Lane]) -> None:
+        """Look after these from now on."""
+        self._watches = [Watch(lane) for lane in lanes]
+        self.alert()
+
+    def alert(self) -> None:
+        """There may be something to see; cheap while it ticks anyway."""
+        if self._resting:
+            self._bell.set()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing = True
+        self._bell.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._closing:
+            wait = self._tick()
+            if wait is None or wait > TICK:
+                self._resting = True
+                wait = self._tick()  # what came before the flag was up rang no bell
+            self._bell.wait(wait)
+            self._bell.clear()
+            self._resting = False
+
+    def _tick(self) -> float | None:
+        try:
+            waits = [watch.tick(micros()) for watch in self._watches]
+            return min([wait for wait in waits if wait is not None], default=None)
+        except Exception:
+            log.exception("the watchdog stumbles and goes on")
+            return DOWN_TICK
