@@ -1,0 +1,95 @@
+"""The portable claim: read the best candidates, take them by a conditional update, prove it by reading back.
+
+Each try is a short transaction of its own. Tries are bounded: when others keep winning, the queue is busy,
+and an empty answer now is right.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import BigInteger, Connection, String, Text, bindparam, false, select, update
+
+from wagoe_jobs.adapters.sql.connections import Database
+from wagoe_jobs.adapters.sql.tables import PROCESSING, READY
+from wagoe_jobs.ports import Claim
+
+TRIES = 5
+
+
+class PortableClaimer:
+    """Claims on any database that updates conditionally."""
+
+    def __init__(self, db: Database, lease_us: int) -> None:
+        self._db = db
+        self._lease_us = lease_us
+        q, among = db.tables.queue.c, db.dialect.among
+        self._candidates = (
+            select(q.id, q.abandoned)
+            .where(q.queue == bindparam("p_queue", type_=Text), q.status == READY)
+            .order_by(q.priority_rank, q.seq)
+            .limit(bindparam("p_limit", type_=BigInteger))
+        )
+        self._take = update(db.tables.queue).where(among(q.id), q.status == READY).values(**taken(db))
+        self._proof = (
+            select(q.id, q.payload, q.priority_rank, q.seq, q.locked_at, q.abandoned)
+            .where(among(q.id), q.token == bindparam("p_token", type_=String))
+            .order_by(q.priority_rank, q.seq)
+        )
+
+    def claim(self, queue: str, worker: str, limit: int) -> list[Claim]:
+        for _ in range(TRIES):
+            found = self._db.read(lambda conn: self._find(conn, queue, limit))
+            if not found:
+                return []
+            won = self._db.write(partial(self._win, queue=queue, worker=worker, ids=found))
+            if won:
+                return won
+        return []
+
+    def _find(self, conn: Connection, queue: str, limit: int) -> list[str]:
+        rows = conn.execute(self._candidates, {"p_queue": queue, "p_limit": limit}).all()
+        return batch_of(rows)
+
+    def _win(self, conn: Connection, queue: str, worker: str, ids: Sequence[str]) -> list[Claim]:
+        token = new_token()
+        which = {"ids": self._db.dialect.ids(ids), "p_token": token}
+        lock = {"p_worker": worker, "p_lease": self._lease_us, **self._db.clock()}
+        if not conn.execute(self._take, {**which, **lock}).rowcount:
+            return []
+        return [
+            Claim(id, token, queue, payload, rank, seq, locked_at, abandoned)
+            for id, payload, rank, seq, locked_at, abandoned in conn.execute(self._proof, which)
+        ]
+
+
+def taken(db: Database) -> dict[str, Any]:
+    """What a row has while it is claimed."""
+    now = db.dialect.now()
+    return {
+        "status": PROCESSING,
+        "token": bindparam("p_token", type_=String),
+        "locked_by": bindparam("p_worker", type_=Text),
+        "locked_at": now,
+        "lease_until": now + bindparam("p_lease", type_=BigInteger),
+        "updated_at": now,
+        "interrupted": false(),
+        "retrying": false(),
+    }
+
+
+def batch_of(candidates: Sequence[Any]) -> list[str]:
+    """The ids to claim together of (id, abandoned) in line: one that was abandoned before comes alone."""
+    if candidates and candidates[0][1]:
+        return [candidates[0][0]]
+    ids = []
+    for id, abandoned in candidates:
+        if abandoned:
+            break
+        ids.append(id)
+    return ids
+
+
+def new_token() -> str:
+    return uuid4().hex

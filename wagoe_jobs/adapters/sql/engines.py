@@ -1,0 +1,77 @@
+"""Engines: making one of our own from a URL, and looking whether one that was lent is fit."""
+
+from datetime import timedelta
+
+from sqlalchemy import URL, Engine, create_engine, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import AssertionPool, QueuePool, StaticPool
+
+from wagoe_jobs.adapters.sql.connections import Database, translated
+from wagoe_jobs.adapters.sql.dialects import connect_options, dialect_of
+from wagoe_jobs.adapters.sql.tables import make_tables
+from wagoe_jobs.clock import ClockOffset
+from wagoe_jobs.errors import SettingsError
+
+TIMEOUT = timedelta(seconds=10)
+"""How long one statement, one connect, or one wait for a connection of the pool may take."""
+
+
+def open_engine(url: str | URL, *, timeout: timedelta = TIMEOUT, pool_size: int = 10) -> Engine:
+    """An engine of our own, whose owner disposes of it; nothing is connected yet.
+
+    A database that does not answer is given up after `timeout`. Raises SettingsError for a URL that cannot be
+    used, `:memory:` among them; its text never holds the password.
+    """
+    try:
+        parsed = make_url(url)
+        options = connect_options(parsed, timeout)
+        return create_engine(
+            parsed,
+            pool_size=pool_size,
+            max_overflow=pool_size,
+            pool_timeout=timeout.total_seconds(),
+            pool_pre_ping=False,
+            **options,
+        )
+    except (ArgumentError, NoSuchModuleError, ImportError) as exc:
+        raise SettingsError("jobs.db.url", f"cannot be used: {type(exc).__name__}") from exc
+
+
+def open_database(
+    engine: Engine, *, schema: str | None = None, table_prefix: str = "", clock_offset: ClockOffset | None = None
+) -> Database:
+    """The database behind an engine. Raises SettingsError, BackendUnavailable."""
+    dialect = dialect_of(engine)
+    try:
+        qualified = dialect.schema(engine, schema)
+    except SQLAlchemyError as exc:
+        raise translated(exc, dialect) from exc
+    tables = make_tables(dialect.shape, qualified, table_prefix)
+    return Database(engine=engine, dialect=dialect, tables=tables, offset=clock_offset or ClockOffset())
+
+
+def connections_needed(pools: int) -> int:
+    """How many connections a node with so many worker pools uses at once.
+
+    Renewal keeps one, each pool keeps one that listens and one that claims, and one is for everything else.
+    """
+    return 2 + 2 * pools
+
+
+def most_connections(engine: Engine) -> int | None:
+    """How many connections the engine's pool gives out at once, None without a limit."""
+    pool = engine.pool
+    if isinstance(pool, StaticPool | AssertionPool):
+        return 1
+    if isinstance(pool, QueuePool):
+        return None if pool._max_overflow < 0 else pool.size() + pool._max_overflow
+    return None
+
+
+def check_pool(engine: Engine, needed: int) -> None:
+    """Raises SettingsError with the figure when the engine's pool gives out fewer connections than `needed`."""
+    most = most_connections(engine)
+    if most is not None and most < needed:
+        raise SettingsError(
+            "jobs.db", f"the engine's pool gives at most {most} connections, this node needs {needed}: enlarge it"
+        )

@@ -1,0 +1,138 @@
+"""PostgreSQL through psycopg 3."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Engine,
+    Insert,
+    Integer,
+    Table,
+    Text,
+    bindparam,
+    cast,
+    func,
+    literal_column,
+    select,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, UUID, insert
+from sqlalchemy.exc import DataError, DBAPIError
+
+from wagoe_jobs.adapters.sql.connections import Database, driver
+from wagoe_jobs.adapters.sql.dialect import Exchange, Verdict
+from wagoe_jobs.adapters.sql.enqueue import Enqueuer
+from wagoe_jobs.adapters.sql.exchange import PortableExchange
+from wagoe_jobs.adapters.sql.postgres_enqueue import ArrayEnqueuer
+from wagoe_jobs.adapters.sql.tables import Shape, Tables
+from wagoe_jobs.adapters.sql.wakeup import Listener
+from wagoe_jobs.ports import WakeUp
+
+
+class PostgreSQL:
+    """Rows are locked one by one, and a claim skips what another is claiming."""
+
+    shape = Shape(
+        id=UUID(as_uuid=False), text=Text(), integer=BigInteger(), key="id", sequence=True, partial="postgresql_where"
+    )
+
+    _notify = select(func.pg_notify(bindparam("channel", type_=Text), bindparam("queue", type_=Text)))
+
+    def now(self) -> ColumnElement[int]:
+        micros = literal_column("(extract(epoch FROM clock_timestamp()) * 1000000)::bigint", BigInteger)
+        # as a sub-select it is read once a statement, not once a row
+        return select(micros + bindparam("offset_us", type_=BigInteger)).scalar_subquery()
+
+    def clock(self, offset_us: int) -> Mapping[str, int]:
+        return {"offset_us": offset_us}
+
+    def among(self, column: ColumnElement[str]) -> ColumnElement[bool]:
+        return column == func.any(cast(bindparam("ids", type_=Text), ARRAY(UUID(as_uuid=False))))
+
+    def ids(self, ids: Sequence[str]) -> object:
+        return "{" + ",".join(ids) + "}"
+
+    def insert_new(self, table: Table, values: Mapping[str, Any]) -> Insert:
+        # the driver's count is kept only when asked for
+        return insert(table).values(values).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
+
+    def schema(self, engine: Engine, wanted: str | None) -> str | None:
+        if wanted is not None:
+            return wanted
+        with engine.connect() as conn:
+            return conn.dialect.default_schema_name
+
+    def isolate(self, conn: Connection) -> Connection:
+        return conn.execution_options(isolation_level="READ COMMITTED")
+
+    def begin(self, conn: Connection) -> None:
+        """The pool's connection begins by itself."""
+
+    def settle_down(self, db: Database) -> None:
+        """Nothing is kept with the database."""
+
+    def lock_schema(self, conn: Connection, tables: Tables) -> None:
+        conn.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(tables.version.fullname, 0))))
+
+    def begin_in(self, conn: Connection, tables: Tables) -> None:
+        """Every transaction may write."""
+
+    def in_transaction(self, conn: Connection) -> bool:
+        return not driver(conn).autocommit
+
+    def places(self, conn: Connection, tables: Tables, count: int) -> Sequence[int]:
+        assert tables.line is not None
+        stmt = select(tables.line.next_value()).select_from(func.generate_series(1, bindparam("n", type_=Integer)))
+        return sorted(conn.execute(stmt, {"n": count}).scalars())
+
+    def verdict(self, error: DBAPIError) -> Verdict:
+        state = getattr(error.orig, "sqlstate", None) or ""
+        if state in ("40001", "40P01", "55P03"):  # serialization, deadlock, lock time-out
+            return Verdict.RETRY
+        if state == "23505":
+            return Verdict.DUPLICATE
+        if state in ("42P01", "42703", "3F000"):  # table, column, schema
+            return Verdict.SCHEMA
+        if state[:2] in ("22", "54") or isinstance(error, DataError):
+            return Verdict.DATA
+        return Verdict.DOWN
+
+    def tell(self, conn: Connection, tables: Tables, queues: Iterable[str]) -> None:
+        for queue in sorted(set(queues)):
+            conn.execute(self._notify, {"channel": channel(tables), "queue": queue})
+
+    def enqueuer(self, db: Database) -> Enqueuer:
+        return ArrayEnqueuer(db)
+
+    def exchange(self, db: Database, lease_us: int) -> Exchange:
+        return PortableExchange(db, lease_us)
+
+    def wake_up(self, db: Database, queue: str) -> WakeUp:
+        return Listener(db, channel(db.tables), queue)
+
+
+def channel(tables: Tables) -> str:
+    """The name that news of these tables goes under; a digest, since names end at 63 bytes."""
+    return "wagoe_jobs_" + hashlib.sha256(tables.queue.fullname.encode()).hexdigest()[:24]
+
+
+def postgres_options(timeout: timedelta) -> Mapping[str, Any]:
+    """Options of an engine of our own: a server that is gone is noticed within the time-out, whatever it was doing."""
+    ms = max(1, timeout // timedelta(milliseconds=1))
+    seconds = max(2, -(-ms // 1000))  # libpq rounds one second up to two
+    return {
+        "connect_args": {
+            "connect_timeout": seconds,
+            "keepalives": 1,
+            "keepalives_idle": seconds,
+            "keepalives_interval": max(1, seconds // 3),
+            "keepalives_count": 3,
+            "tcp_user_timeout": ms,
+            "options": f"-c statement_timeout={ms} -c lock_timeout={ms}",
+            "application_name": "wagoe-jobs",
+        }
+    }

@@ -1,0 +1,97 @@
+"""Enqueue on PostgreSQL: many rows in one statement, as one array a column.
+
+An id that another transaction is moving from the queue to history is free in the queue as soon as that
+commits, and an insert that waited for it goes through. So history is asked after the insert, in the same
+transaction: by then nobody else can move this id, and what is in history already is taken out again.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Integer,
+    SmallInteger,
+    Text,
+    bindparam,
+    cast,
+    column,
+    delete,
+    exists,
+    func,
+    select,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, UUID, insert
+from sqlalchemy.types import TypeEngine
+
+from wagoe_jobs.adapters.sql.connections import Database
+from wagoe_jobs.adapters.sql.enqueue import Rows, due, first_times, waiting_status
+
+_ARRAYS: Sequence[tuple[str, TypeEngine[Any]]] = (
+    ("p_id", UUID(as_uuid=False)),
+    ("p_queue", Text()),
+    ("p_rank", SmallInteger()),
+    ("p_type", Text()),
+    ("p_tenant", Text()),
+    ("p_budget", Integer()),
+    ("p_payload", Text()),
+    ("p_execute_at", BigInteger()),
+    ("p_delay", BigInteger()),
+)
+_COLUMNS = (
+    "id", "queue", "priority_rank", "type", "tenant", "budget", "payload",
+    "status", "execute_at", "created_at", "updated_at",
+)  # fmt: skip
+
+
+class ArrayEnqueuer:
+    """`Enqueuer` for PostgreSQL."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        q, s = db.tables.queue, db.tables.store
+        given = unnested(_ARRAYS)
+        g, now = given.c, db.dialect.now()
+        due_at = due(now, g.p_delay, g.p_execute_at)
+        rows = select(
+            g.p_id, g.p_queue, g.p_rank, g.p_type, g.p_tenant, g.p_budget, g.p_payload,
+            waiting_status(now, due_at), due_at, now, now,
+        )  # fmt: skip
+        self._insert = insert(q).from_select(_COLUMNS, rows).on_conflict_do_nothing().returning(q.c.id)
+        self._take_out = (
+            delete(q).where(db.dialect.among(q.c.id), exists(select(s.c.id).where(s.c.id == q.c.id))).returning(q.c.id)
+        )
+        self._probe_isolation = select(func.current_setting("transaction_isolation"))
+
+    def insert(self, conn: Connection, rows: Rows) -> Sequence[bool]:
+        answers, fresh = first_times(rows, set())
+        arrays = {name: array(row[name] for row in fresh) for name, _ in _ARRAYS}
+        stored = set(conn.execute(self._insert, {**arrays, **self._db.clock()}).scalars())
+        if stored:
+            stored.difference_update(conn.execute(self._take_out, {"ids": array(stored)}).scalars())
+        return [new and row["p_id"] in stored for new, row in zip(answers, rows, strict=True)]
+
+
+def unnested(arrays: Sequence[tuple[str, TypeEngine[Any]]]) -> Any:
+    """The parameters, each an array's text, side by side as a table; the driver's own arrays are far slower."""
+    columns: list[ColumnElement[Any]] = [cast(bindparam(name, type_=Text), ARRAY(kind)) for name, kind in arrays]
+    return (
+        func.unnest(*columns)
+        .table_valued(*(column(name, kind) for name, kind in arrays), name="given")
+        .render_derived()
+    )
+
+
+def array(values: Iterable[object]) -> str:
+    """The text of a PostgreSQL array."""
+    return "{" + ",".join(map(_element, values)) + "}"
+
+
+def _element(value: object) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, int):
+        return str(value)
+    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'

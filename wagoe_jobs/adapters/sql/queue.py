@@ -1,0 +1,187 @@
+"""The queue in an SQL database: every port method in one look, each one transaction.
+
+What a step does is in the modules beside this one; which of them, the dialect decided at open. News for idle
+pools goes out with the transaction that makes it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from wagoe_jobs.adapters.sql.connections import Database, Held, RefusedData, refusing, translating
+from wagoe_jobs.adapters.sql.dialect import Exchange
+from wagoe_jobs.adapters.sql.inflight import InFlight
+from wagoe_jobs.adapters.sql.keys import Keys
+from wagoe_jobs.adapters.sql.rows import job_values, micros
+from wagoe_jobs.adapters.sql.settle import buried
+from wagoe_jobs.adapters.sql.transactions import Transactions
+from wagoe_jobs.adapters.sql.waiting import Waiting
+from wagoe_jobs.core.job import Job, Status
+from wagoe_jobs.errors import InvalidJob
+from wagoe_jobs.ports import (
+    BATCH_LIMIT,
+    Answer,
+    Claim,
+    Claimed,
+    Hold,
+    Reclaimed,
+    Settlement,
+    Taken,
+    WakeUp,
+)
+
+MANY = 10_000
+
+
+class SqlQueue:
+    """JobQueue with leases, transactions, keys and wake-up."""
+
+    def __init__(self, db: Database, exchange: Exchange, lease: timedelta) -> None:
+        self._db = db
+        self._lease = lease
+        self._exchange = exchange
+        self._enqueuer = db.dialect.enqueuer(db)
+        self._waiting = Waiting(db)
+        self._in_flight = InFlight(db, micros(lease))
+        self._keys = Keys(db)
+        self._transactions = Transactions(db)
+        self._renewal = Held(db)
+
+    @property
+    def lease(self) -> timedelta:
+        return self._lease
+
+    def enqueue(self, job: Job) -> bool:
+        return self.enqueue_many([job])[0]
+
+    def schedule(self, job: Job, delay: timedelta) -> bool:
+        return self.enqueue_many([job], delay=delay)[0]
+
+    def enqueue_many(self, jobs: Sequence[Job], *, delay: timedelta | None = None) -> Sequence[bool]:
+        rows = _rows(jobs, delay)
+        if not rows:
+            return []
+        with refusing():
+            return self._db.write(lambda conn: self._store(conn, rows))
+
+    def enqueue_in_tx(self, tx: object, jobs: Sequence[Job], *, delay: timedelta | None = None) -> Sequence[bool]:
+        conn, rows = self._transactions.connection(tx), _rows(jobs, delay)
+        if not rows:
+            return []
+        with refusing(), translating(self._db.dialect):
+            self._db.dialect.begin_in(conn, self._db.tables)
+            return self._store(conn, rows)
+
+    def enqueue_once(
+        self, scope: str, key: str, job: Job, ttl: timedelta, *, delay: timedelta | None = None, tx: object = None
+    ) -> Claimed | Taken:
+        (row,) = _rows([job], delay)
+
+        def once(conn: Connection) -> Claimed | Taken:
+            answer = self._keys.claim(conn, scope, key, ttl, str(job.id))
+            if isinstance(answer, Claimed):
+                self._store(conn, [row])
+            return answer
+
+        if tx is None:
+            with refusing():
+                return self._db.write(once)
+        conn = self._transactions.connection(tx)
+        with refusing(), translating(self._db.dialect):
+            self._db.dialect.begin_in(conn, self._db.tables)
+            return once(conn)
+
+    def claim(self, queue: str, worker: str, limit: int) -> Sequence[Claim]:
+        return self.exchange([], queue, worker, limit)[1]
+
+    def settle(self, settlements: Sequence[Settlement]) -> Sequence[Answer]:
+        return self.exchange(settlements, "", "", 0)[0]
+
+    def exchange(
+        self, settlements: Sequence[Settlement], queue: str, worker: str, limit: int
+    ) -> tuple[Sequence[Answer], Sequence[Claim]]:
+        try:
+            return self._exchange.exchange(settlements, queue, worker, limit)
+        except RefusedData:
+            answers = [self._settle_alone(s) for s in settlements]
+            return answers, self._exchange.exchange([], queue, worker, limit)[1]
+
+    def ack(self, claim: Claim) -> bool:
+        return self.settle([Settlement(claim, Status.COMPLETED)])[0] is Answer.APPLIED
+
+    def hand_back(self, claims: Sequence[Claim]) -> int:
+        return self._on_claims(claims, self._in_flight.hand_back)
+
+    def interrupt(self, claims: Sequence[Claim]) -> int:
+        return self._on_claims(claims, self._in_flight.interrupt)
+
+    def renew(self, claims: Sequence[Claim]) -> Mapping[Claim, Hold]:
+        return self._renewal.write(lambda conn: self._in_flight.renew(conn, claims))
+
+    def reclaim_abandoned(self, limit: int = BATCH_LIMIT) -> Sequence[Reclaimed]:
+        def reclaim(conn: Connection) -> list[Reclaimed]:
+            told = self._in_flight.reclaim(conn, min(limit, BATCH_LIMIT))
+            self._tell(conn, [one.queue for one in told if not one.buried])
+            return told
+
+        return self._db.write(reclaim)
+
+    def process_scheduled(self, limit: int = BATCH_LIMIT) -> int:
+        def promote(conn: Connection) -> int:
+            queues = self._waiting.promote(conn, min(limit, BATCH_LIMIT))
+            self._tell(conn, queues)
+            return len(queues)
+
+        return self._db.write(promote)
+
+    def peek(self, queue: str, limit: int = 1) -> Sequence[Job]:
+        return self._db.read(lambda conn: self._waiting.peek(conn, queue, limit))
+
+    def delete(self, id: UUID) -> bool:
+        return self._db.write(lambda conn: self._waiting.delete(conn, str(id)))
+
+    def cancel(self, id: UUID) -> bool:
+        return self._db.write(lambda conn: self._waiting.cancel(conn, str(id)))
+
+    def size(self, queue: str) -> int:
+        return self._db.read(lambda conn: self._waiting.size(conn, queue))
+
+    def list_queues(self) -> Sequence[str]:
+        return self._db.read(self._waiting.queues)
+
+    def next_due(self) -> timedelta | None:
+        return self._db.read(self._waiting.next_due)
+
+    def wake_up(self, queue: str) -> WakeUp:
+        return self._db.dialect.wake_up(self._db, queue)
+
+    def close(self) -> None:
+        self._exchange.close()
+        self._renewal.close()
+
+    def _store(self, conn: Connection, rows: Sequence[Mapping[str, object]]) -> Sequence[bool]:
+        answers = self._enqueuer.insert(conn, rows)
+        self._tell(conn, [str(row["p_queue"]) for row, new in zip(rows, answers, strict=True) if new])
+        return answers
+
+    def _tell(self, conn: Connection, queues: Sequence[str]) -> None:
+        if queues:
+            self._db.dialect.tell(conn, self._db.tables, queues)
+
+    def _on_claims(self, claims: Sequence[Claim], act: Callable[[Connection, Sequence[Claim]], int]) -> int:
+        return self._db.write(lambda conn: act(conn, claims)) if claims else 0
+
+    def _settle_alone(self, settlement: Settlement) -> Answer:
+        """One settlement; what the database refuses as data is buried with the reason, its neighbours untouched."""
+        try:
+            return self._exchange.exchange([settlement], "", "", 0)[0][0]
+        except RefusedData as exc:
+            return self._exchange.exchange([buried(settlement, exc)], "", "", 0)[0][0]
+
+
+def _rows(jobs: Sequence[Job], delay: timedelta | None) -> list[dict[str, object]]:
+    if len(jobs) > MANY:
+        raise InvalidJob("jobs", f"{len(jobs):,} jobs in one call, at most {MANY:,} are stored together")
+    return [job_values(job, delay) for job in jobs]

@@ -1,0 +1,119 @@
+"""SQLite, as a file."""
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import (
+    URL,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Engine,
+    Insert,
+    Integer,
+    Table,
+    Text,
+    bindparam,
+    delete,
+    func,
+    select,
+)
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.exc import DBAPIError
+
+from wagoe_jobs.adapters.sql.connections import Database, driver
+from wagoe_jobs.adapters.sql.dialect import Exchange, Verdict
+from wagoe_jobs.adapters.sql.enqueue import Enqueuer, LockedEnqueuer
+from wagoe_jobs.adapters.sql.exchange import PortableExchange
+from wagoe_jobs.adapters.sql.tables import Shape, Tables
+from wagoe_jobs.adapters.sql.wakeup import FileWatch
+from wagoe_jobs.errors import SettingsError
+from wagoe_jobs.ports import WakeUp
+
+
+class SQLite:
+    """One writer at a time: a write takes the lock when it begins, and then nothing can come between."""
+
+    shape = Shape(id=Text(), text=Text(), integer=Integer(), key="seq", sequence=False, partial="sqlite_where")
+
+    def now(self) -> ColumnElement[int]:
+        return bindparam("now_us", type_=BigInteger)
+
+    def clock(self, offset_us: int) -> Mapping[str, int]:
+        return {"now_us": time.time_ns() // 1000 + offset_us}
+
+    def among(self, column: ColumnElement[str]) -> ColumnElement[bool]:
+        return column.in_(select(func.json_each(bindparam("ids", type_=Text)).table_valued("value").c.value))
+
+    def ids(self, ids: Sequence[str]) -> object:
+        return json.dumps(list(ids))
+
+    def insert_new(self, table: Table, values: Mapping[str, Any]) -> Insert:
+        return insert(table).values(values).on_conflict_do_nothing()
+
+    def schema(self, engine: Engine, wanted: str | None) -> str | None:
+        if wanted is not None:
+            raise SettingsError("jobs.db.schema", "SQLite has no schemas: leave it out, or use table_prefix")
+        return None
+
+    def isolate(self, conn: Connection) -> Connection:
+        return conn
+
+    def begin(self, conn: Connection) -> None:
+        raw = driver(conn)
+        if raw.in_transaction:  # the engine has a hook of its own that begins, deferred
+            conn.exec_driver_sql("ROLLBACK")
+        conn.exec_driver_sql("BEGIN IMMEDIATE")
+
+    def settle_down(self, db: Database) -> None:
+        # kept in the file: readers and the one writer do not wait for one another
+        db.read(lambda conn: conn.exec_driver_sql("PRAGMA journal_mode=WAL").close())
+
+    def lock_schema(self, conn: Connection, tables: Tables) -> None:
+        """`begin` took the lock."""
+
+    def begin_in(self, conn: Connection, tables: Tables) -> None:
+        # a write that changes nothing takes the write lock, and waits for it: a read first could not be upgraded
+        conn.execute(delete(tables.version).where(tables.version.c.id < 0))
+
+    def in_transaction(self, conn: Connection) -> bool:
+        raw = driver(conn)
+        return bool(raw.in_transaction or raw.isolation_level is not None)
+
+    def places(self, conn: Connection, tables: Tables, count: int) -> Sequence[int]:
+        last = conn.execute(select(func.coalesce(func.max(tables.queue.c.seq), 0))).scalar_one()
+        return range(last + 1, last + 1 + count)
+
+    def verdict(self, error: DBAPIError) -> Verdict:
+        code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
+        if code in (5, 6):  # BUSY, LOCKED
+            return Verdict.RETRY
+        if code == 19:  # CONSTRAINT
+            return Verdict.DUPLICATE
+        if code in (18, 20, 25) or isinstance(error.orig, OverflowError):  # TOOBIG, MISMATCH, RANGE
+            return Verdict.DATA
+        if code == 1 and "no such" in str(error.orig):
+            return Verdict.SCHEMA
+        return Verdict.DOWN
+
+    def tell(self, conn: Connection, tables: Tables, queues: Iterable[str]) -> None:
+        """Whoever waits sees that the file has changed."""
+
+    def enqueuer(self, db: Database) -> Enqueuer:
+        return LockedEnqueuer(db)
+
+    def exchange(self, db: Database, lease_us: int) -> Exchange:
+        return PortableExchange(db, lease_us)
+
+    def wake_up(self, db: Database, queue: str) -> WakeUp:
+        return FileWatch(db)
+
+
+def sqlite_options(url: URL, timeout: timedelta) -> Mapping[str, Any]:
+    """Options of an engine of our own. Raises SettingsError for a database in memory."""
+    if url.database in (None, "", ":memory:") or "mode=memory" in str(url):
+        raise SettingsError("jobs.db.url", 'SQLite in memory is no store: use a file, or jobs.provider = "memory"')
+    return {"connect_args": {"timeout": timeout.total_seconds()}}
