@@ -100,7 +100,9 @@ def enqueue(
     type: Annotated[str, typer.Argument(metavar="TYPE", help="The job type.")],
     args: Annotated[str, typer.Argument(metavar="[ARGS_JSON]", help="A JSON object; - reads it from stdin.")] = "{}",
     queue: Annotated[str | None, typer.Option(help="Default: the handler's, or default.")] = None,
-    priority: Annotated[Literal["critical", "high", "normal", "low"] | None, typer.Option(help="Default: normal.")] = None,
+    priority: Annotated[
+        Literal["critical", "high", "normal", "low"] | None, typer.Option(help="Default: normal.")
+    ] = None,
     max_retries: Annotated[int | None, typer.Option(help="Repeats after the first run; default 3.")] = None,
     delay: Annotated[str | None, typer.Option(metavar="DURATION", help="Run it later, as 90, 5m or 2h.")] = None,
     at: Annotated[str | None, typer.Option(metavar="INSTANT", help="As 2026-05-01T09:00:00+02:00.")] = None,
