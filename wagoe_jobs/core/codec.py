@@ -6,16 +6,15 @@ value. Read are both spellings of transit, and the plain JSON of the generation 
 InvalidJob or PayloadTooLarge, before anything is stored; reading raises Undecodable, whatever is wrong.
 """
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, TypeVar
-from uuid import UUID
+from typing import Any
 
-from wagoe_jobs.core.job import EPOCH, ErrorInfo, Job
-from wagoe_jobs.core.json_text import dumps, encodable, parse, plain_from, plain_text, quoted
+from wagoe_jobs.core.job import ErrorInfo, Job
+from wagoe_jobs.core.json_text import dumps, encodable, may_hide, parse, plain_from, plain_text, quoted
 from wagoe_jobs.core.legacy import is_legacy, legacy_fields
-from wagoe_jobs.core.payload import PRIORITIES, STATUSES, Run, error_of, job_of, named, run_of
+from wagoe_jobs.core.own_spelling import job_from, run_from
+from wagoe_jobs.core.payload import Run, error_of, job_of, named, run_of
 from wagoe_jobs.core.transit_reader import Reader
 from wagoe_jobs.core.transit_writer import instant_text, written
 from wagoe_jobs.errors import InvalidJob, PayloadTooLarge, Undecodable
@@ -34,8 +33,6 @@ __all__ = [
 
 PAYLOAD_LIMIT = 1_000_000
 
-T = TypeVar("T")
-
 
 def encode_job(job: Job) -> str:
     """The payload of `job`, without `abandoned`. Raises InvalidJob with the path, or PayloadTooLarge."""
@@ -46,16 +43,19 @@ def encode_job(job: Job) -> str:
 
 
 def decode_job(text: str) -> Job:
-    node = parse(text)
-    job = _plain_job(node) if _plain_args(text, node) else None
-    return _told(lambda: job_of(_fields(node))) if job is None else job
+    """The job of a payload. Raises Undecodable."""
+    try:
+        return job_from(text) or job_of(_fields(text))
+    except (ValueError, ArithmeticError):
+        raise _malformed() from None
 
 
 def decode_run(text: str) -> Run:
-    """What a worker needs of a payload: the hot path."""
-    node = parse(text)
-    run = _plain_run(node) if _plain_args(text, node) else None
-    return _told(lambda: run_of(_fields(node))) if run is None else run
+    """What a worker needs of a payload: the hot path. Raises Undecodable."""
+    try:
+        return run_from(text) or run_of(_fields(text))
+    except (ValueError, ArithmeticError):
+        raise _malformed() from None
 
 
 def encode_value(value: object, *, path: str = "args") -> str:
@@ -69,8 +69,14 @@ def encode_value(value: object, *, path: str = "args") -> str:
 
 
 def decode_value(text: str) -> Any:
+    """The value of a text. Raises Undecodable."""
     node = parse(text)
-    return node if plain_from(text, 0) else _told(lambda: Reader().value(node))
+    if plain_from(text, 0):
+        return node
+    try:
+        return Reader(may_hide(text)).value(node)
+    except (ValueError, ArithmeticError):
+        raise _malformed() from None
 
 
 def encode_error(error: ErrorInfo) -> str:
@@ -79,6 +85,7 @@ def encode_error(error: ErrorInfo) -> str:
 
 
 def decode_error(text: str) -> ErrorInfo:
+    """The error of a text. Raises Undecodable."""
     return error_of(decode_value(text))
 
 
@@ -150,97 +157,11 @@ def _fit(text: object) -> str:
     return str(text).encode("utf-8", "backslashreplace").decode()
 
 
-_args_key = re.compile(r'"~:args"').search
-# A match or None, which is then subscripted: the TypeError says that the spelling is another.
-_plain_id: Callable[[str], Any] = re.compile(
-    r"~u([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
-).fullmatch
-_plain_name: Callable[[str], Any] = re.compile(r"~:(.+)", re.DOTALL).fullmatch
-_plain_instant: Callable[[str], Any] = re.compile(
-    r"~t([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z)"
-).fullmatch
-
-
-def _plain_args(text: str, node: object) -> bool:
-    """Whether the args of this payload are what JSON made of them.
-
-    The first text that looks like their key is that key or stands before it, since `plain_from` lets no
-    escape by: from there to the end there is nothing that is not looked at.
-    """
-    if type(node) is not dict or "~:args" not in node:
-        return False
-    key = _args_key(text)
-    return key is not None and plain_from(text, key.end())
-
-
-def _plain_run(node: dict[str, Any]) -> Run | None:
-    """The run of a payload with plain args; None unless the other fields are spelled as this version does."""
-    try:
-        retry_count, max_retries = node["~:retry-count"], node["~:max-retries"]
-        if type(retry_count) is not int or type(max_retries) is not int or retry_count < 0 or max_retries < 0:
-            return None
-        return Run(
-            _plain_id(node["~:id"])[1],
-            _plain_name(node["~:job-type"])[1],
-            node["~:args"],
-            retry_count,
-            max_retries,
-            _plain_metadata(node),
-        )
-    except (KeyError, TypeError, ValueError):
-        return None
-
-
-def _plain_job(node: dict[str, Any]) -> Job | None:
-    """The same for a whole job, which has neither result nor error."""
-    run = None if "~:result" in node or "~:error" in node else _plain_run(node)
-    if run is None:
-        return None
-    try:
-        return Job(
-            id=UUID(run.id),
-            type=run.type,
-            queue=_plain_name(node["~:queue"])[1],
-            args=run.args,
-            status=STATUSES[node["~:status"][2:]],
-            priority=PRIORITIES[node["~:priority"][2:]],
-            retry_count=run.retry_count,
-            max_retries=run.max_retries,
-            execute_at=_plain_moment(node, "~:execute-at"),
-            created_at=_plain_moment(node, "~:created-at") or EPOCH,
-            updated_at=_plain_moment(node, "~:updated-at") or EPOCH,
-            started_at=_plain_moment(node, "~:started-at"),
-            completed_at=_plain_moment(node, "~:completed-at"),
-            metadata=run.metadata,
-        )
-    except (KeyError, TypeError, ValueError):
-        return None
-
-
-def _plain_moment(node: dict[str, Any], name: str) -> datetime | None:
-    value = node.get(name)
-    return None if value is None else datetime.fromisoformat(_plain_instant(value)[1])
-
-
-def _plain_metadata(node: dict[str, Any]) -> dict[str, object]:
-    metadata: dict[str, object] = {}
-    for key, value in node.get("~:metadata", metadata).items():
-        if key[:2] != "~:" or type(value) is not str or value[:1] in ("~", "^", "`"):
-            raise ValueError
-        metadata[key[2:]] = value
-    return metadata
-
-
-def _fields(node: Any) -> dict[str, Any]:
+def _fields(text: str) -> dict[str, Any]:
     """The fields of a job by name, whatever they are spelled in."""
-    if is_legacy(node):
-        return legacy_fields(node)
-    return named(dict(Reader().entries(node)))
+    node = parse(text)
+    return legacy_fields(node) if is_legacy(node) else named(Reader(may_hide(text)).map(node))
 
 
-def _told(read: Callable[[], T]) -> T:
-    """What `read` gives; whatever is wrong with a single value is Undecodable too."""
-    try:
-        return read()
-    except (ValueError, ArithmeticError) as exc:
-        raise Undecodable(str(exc)) from None
+def _malformed() -> Undecodable:
+    return Undecodable("a value is malformed or out of range")

@@ -1,21 +1,22 @@
 """Reads transit out of parsed JSON, both spellings: objects (JSON-Verbose) and `["^ ", ...]` arrays with cache codes.
 
-A reader is for one text: its cache follows the order in which the text is read. Values are fresh and of
+A reader is for one text. Values are fresh and of
 Python's own types. Raises Undecodable, ValueError or ArithmeticError for whatever is wrong with the text;
 the codec turns them into one. It cannot tell a key that one JSON object holds twice: JSON's last one stands.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from wagoe_jobs.core import transit_scalars as scalars
-from wagoe_jobs.core.transit_types import DEPTH_LIMIT, collide
+from wagoe_jobs.core.transit_types import DEPTH_LIMIT, SPECIAL, collide
 from wagoe_jobs.errors import Undecodable
 
 CACHE_SIZE = 44 * 44
 _ZERO = ord("0")
 _DIGITS = 44
 _SHORTEST_CACHED = 4
+_CACHED = ("~:", "~$", "~#")  # what is cached wherever it stands; a map key always is
 
 
 class _Tag(str):
@@ -25,11 +26,12 @@ class _Tag(str):
 
 
 class Reader:
-    """Reads one text; call it in the order of the text."""
+    """Reads one text, in its order. Without `cached`, it has no cache codes, and nothing is kept for them."""
 
-    __slots__ = ("_cache",)
+    __slots__ = ("_cache", "_cached")
 
-    def __init__(self) -> None:
+    def __init__(self, cached: bool = False) -> None:
+        self._cached = cached
         self._cache: list[object] = []
 
     def value(self, node: Any, depth: int = 0, frozen: bool = False) -> Any:
@@ -39,47 +41,56 @@ class Reader:
         """
         kind = type(node)
         if kind is str:
-            value = self._string(node, as_key=False)
-            if type(value) is _Tag:
-                raise Undecodable("a tag stands where a value is expected")
-            return value
+            return node if node[:1] not in SPECIAL else self._scalar(self._special(node, as_key=False))
         if kind is list or kind is dict:
             if depth >= DEPTH_LIMIT:
                 raise Undecodable(f"containers are nested more than {DEPTH_LIMIT} deep")
             return self._array(node, depth + 1, frozen) if kind is list else self._object(node, depth + 1, frozen)
         return node
 
-    def entries(self, node: Any, depth: int = 0) -> Iterator[tuple[Any, Any]]:
-        """Keys and values of a map, in either spelling, one by one."""
-        if type(node) is list and node and node[0] == "^ " and len(node) % 2:
+    def map(self, node: Any, depth: int = 0) -> dict[Any, Any]:
+        """A map in either spelling, whose keys and values lie in `depth` containers."""
+        if type(node) is dict:
+            pairs: Iterable[tuple[Any, Any]] = node.items()
+        elif type(node) is list and node[:1] == ["^ "] and len(node) % 2:
             pairs = zip(node[1::2], node[2::2], strict=True)
-        elif type(node) is dict:
-            pairs = zip(node.keys(), node.values(), strict=True)
         else:
             raise Undecodable("a map is expected")
+        keys, values = [], []
         for key, item in pairs:
-            yield self._key(key, depth), self.value(item, depth)
+            keys.append(self._key(key, depth))
+            values.append(self.value(item, depth))
+        return _mapped(keys, values)
 
     def _key(self, node: Any, depth: int) -> Any:
         if type(node) is not str:
             return self.value(node, depth, frozen=True)
-        key = self._string(node, as_key=True)
-        if type(key) is _Tag:
-            raise Undecodable("a tag stands where a key is expected")
-        return key
+        if node[:1] in SPECIAL:
+            return self._scalar(self._special(node, as_key=True))
+        if self._cached and len(node) >= _SHORTEST_CACHED:
+            self._keep(node)
+        return node
 
-    def _string(self, text: str, as_key: bool) -> object:
-        start = text[:1]
-        if start == "^":
-            return self._cached(text)
-        value = _parsed(text) if start == "~" else text
-        if len(text) >= _SHORTEST_CACHED and (as_key or (start == "~" and text[1] in ":$#")):
-            if len(self._cache) == CACHE_SIZE:
-                self._cache.clear()
-            self._cache.append(value)
+    def _scalar(self, value: Any) -> Any:
+        if type(value) is _Tag:
+            raise Undecodable("a tag stands where a value is expected")
         return value
 
-    def _cached(self, code: str) -> object:
+    def _special(self, text: str, as_key: bool) -> Any:
+        """A string that may mean something else: a value, a tag, or what a cache code stands for."""
+        if text[0] == "^":
+            return self._looked_up(text)
+        value = _parsed(text) if text[0] == "~" else text
+        if self._cached and len(text) >= _SHORTEST_CACHED and (as_key or text[:2] in _CACHED):
+            self._keep(value)
+        return value
+
+    def _keep(self, value: object) -> None:
+        if len(self._cache) == CACHE_SIZE:
+            self._cache.clear()
+        self._cache.append(value)
+
+    def _looked_up(self, code: str) -> object:
         digits = [ord(letter) - _ZERO for letter in code[1:3]]
         if not digits or len(code) > 3 or not all(0 <= digit < _DIGITS for digit in digits):
             raise Undecodable("a cache code is malformed")
@@ -90,25 +101,22 @@ class Reader:
 
     def _array(self, node: list[Any], depth: int, frozen: bool) -> Any:
         head = node[0] if node else None
-        if type(head) is str and head[:1] in ("~", "^"):
-            if head == "^ ":
-                return self._map(node, depth, frozen)
-            if head[:2] == "~#" or head[0] == "^":
-                first = self._string(head, as_key=False)
-                if type(first) is _Tag:
-                    return self._tagged(first, _only(node[1:]), depth, frozen)
-                rest = (self.value(item, depth, frozen) for item in node[1:])
-                return (first, *rest) if frozen else [first, *rest]
-        items = [self.value(item, depth, frozen) for item in node]
+        if head == "^ ":
+            return self._map(node, depth, frozen)
+        if type(head) is str and (head[:2] == "~#" or head[:1] == "^"):
+            first = self._special(head, as_key=False)
+            if type(first) is _Tag:
+                return self._tagged(first, _only(node[1:]), depth, frozen)
+            items = [first, *(self.value(item, depth, frozen) for item in node[1:])]
+        else:
+            items = [self.value(item, depth, frozen) for item in node]
         return tuple(items) if frozen else items
 
     def _object(self, node: dict[str, Any], depth: int, frozen: bool) -> Any:
         if len(node) == 1:
             ((name, rep),) = node.items()
-            if name[:2] == "~#":
-                return self._tagged(str(self._string(name, as_key=True)), rep, depth, frozen)
-            if name[:1] == "^":
-                tag = self._string(name, as_key=True)
+            if name[:2] == "~#" or name[:1] == "^":
+                tag = self._special(name, as_key=True)
                 if type(tag) is _Tag:
                     return self._tagged(tag, rep, depth, frozen)
         return self._map(node, depth, frozen)
@@ -116,7 +124,7 @@ class Reader:
     def _map(self, node: Any, depth: int, frozen: bool) -> dict[Any, Any]:
         if frozen:
             raise Undecodable("a map stands where only a key or a member of a set can be")
-        return _mapped(*_unzipped(self.entries(node, depth)))
+        return self.map(node, depth)
 
     def _tagged(self, tag: str, rep: Any, depth: int, frozen: bool) -> Any:
         reader = _COMPOSITES.get(tag)
@@ -160,8 +168,8 @@ class Reader:
     def _cmap(self, rep: Any, depth: int, frozen: bool) -> dict[Any, Any]:
         if type(rep) is not list or len(rep) % 2 or frozen:
             raise Undecodable("an array of keys and values is expected behind a tag")
-        pairs = zip(rep[::2], rep[1::2], strict=True)
-        return _mapped(*_unzipped((self.value(k, depth, frozen=True), self.value(v, depth)) for k, v in pairs))
+        items = [self.value(item, depth, frozen=not index % 2) for index, item in enumerate(rep)]
+        return _mapped(items[::2], items[1::2])
 
     def _quoted(self, rep: Any, depth: int, frozen: bool) -> Any:
         return self.value(rep, depth, frozen)
@@ -184,14 +192,6 @@ def _only(items: list[Any]) -> Any:
     if len(items) != 1:
         raise Undecodable("a tag is expected to have one value")
     return items[0]
-
-
-def _unzipped(entries: Iterator[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
-    keys, values = [], []
-    for key, value in entries:
-        keys.append(key)
-        values.append(value)
-    return keys, values
 
 
 def _mapped(keys: list[Any], values: list[Any]) -> dict[Any, Any]:

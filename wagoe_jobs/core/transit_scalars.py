@@ -1,19 +1,20 @@
 """Scalars of transit: what stands behind `~` and a letter in a string, or in a tag of one letter.
 
 Every parser takes the text behind the letter and is strict: what Python's own constructors tolerate beyond
-the format (underscores, other alphabets' digits, spaces, week dates) is refused. They raise ValueError or
-ArithmeticError; reasons never quote the text.
+the format (underscores, other alphabets' digits, spaces, week dates) is refused. They raise Undecodable, or
+ValueError or ArithmeticError where a constructor refuses what has the right shape, as the 30th of February.
 """
 
 import re
 from binascii import a2b_base64
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from uuid import UUID
 
 from wagoe_jobs.core.job import EPOCH
 from wagoe_jobs.core.transit_types import URI, Keyword, Symbol
+from wagoe_jobs.errors import Undecodable
 
 DIGITS_LIMIT = 4_300
 
@@ -36,7 +37,7 @@ _SPECIAL = {"NaN": float("nan"), "INF": float("inf"), "-INF": float("-inf")}
 def bounded_int(text: str) -> int:
     """A whole number in decimal digits, of which there may be 4,300: parsing them takes quadratic time."""
     if len(text) > DIGITS_LIMIT:
-        raise ValueError("a whole number has too many digits")
+        raise Undecodable("a whole number has too many digits")
     return int(text)
 
 
@@ -44,13 +45,14 @@ def finite_float(text: str) -> float:
     """A float; one that is out of range is refused rather than read as infinite."""
     value = float(text)
     if value - value != 0.0:
-        raise ValueError("a number is out of range")
+        raise Undecodable("a number is out of range")
     return value
 
 
 def instant(text: str) -> datetime:
     """An instant as RFC 3339 writes it, in UTC; a fraction finer than a microsecond is refused."""
-    return datetime.fromisoformat(_checked(_INSTANT, text, "an instant")).astimezone(UTC)
+    value = datetime.fromisoformat(_checked(_INSTANT, text, "an instant"))
+    return value if value.tzinfo is UTC else value.astimezone(UTC)
 
 
 def instant_of_millis(millis: int) -> datetime:
@@ -64,7 +66,7 @@ def uuid(text: str) -> UUID:
 def uuid_of_halves(high: int, low: int) -> UUID:
     """A UUID of two signed 64-bit numbers, its other spelling."""
     if not (-(2**63) <= high < 2**63 and -(2**63) <= low < 2**63):
-        raise ValueError("half a UUID is out of range")
+        raise Undecodable("half a UUID is out of range")
     return UUID(int=(high % 2**64) << 64 | low % 2**64)
 
 
@@ -72,7 +74,7 @@ def decimal(text: str) -> Decimal:
     """A finite decimal with exactly these digits."""
     value = Decimal(_checked(_DECIMAL, text, "a decimal"))
     if value.is_nan():  # what a context that traps nothing makes of an exponent out of range
-        raise ValueError("a decimal is out of range")
+        raise Undecodable("a decimal is out of range")
     return value
 
 
@@ -95,18 +97,13 @@ def time_of_day(text: str) -> time:
 
 def duration(days: int, seconds: int, micros: int) -> timedelta:
     if not (0 <= seconds < 86_400 and 0 <= micros < 1_000_000):
-        raise ValueError("a duration is malformed")
+        raise Undecodable("a duration is malformed")
     return timedelta(days, seconds, micros)
-
-
-def fixed_zone(value: time) -> bool:
-    """Whether a time of day has no zone, or one that its text tells in full."""
-    return value.tzinfo is None or type(value.tzinfo) is timezone
 
 
 def _checked(shape: re.Pattern[str], text: str, what: str) -> str:
     if shape.fullmatch(text) is None:
-        raise ValueError(f"{what} is malformed")
+        raise Undecodable(f"{what} is malformed")
     return text
 
 
@@ -131,7 +128,7 @@ def _millis(text: str) -> datetime:
 
 def _nothing(text: str) -> None:
     if text:
-        raise ValueError("a null is malformed")
+        raise Undecodable("a null is malformed")
 
 
 def _truth(text: str) -> bool:
@@ -139,12 +136,12 @@ def _truth(text: str) -> bool:
         return True
     if text == "f":
         return False
-    raise ValueError("a boolean is malformed")
+    raise Undecodable("a boolean is malformed")
 
 
 def _special(text: str) -> float:
     if text not in _SPECIAL:
-        raise ValueError("a number is malformed")
+        raise Undecodable("a number is malformed")
     return _SPECIAL[text]
 
 
@@ -154,7 +151,7 @@ def _binary(text: str) -> bytes:
 
 def _character(text: str) -> str:
     if len(text) != 1:
-        raise ValueError("a character is malformed")
+        raise Undecodable("a character is malformed")
     return text
 
 

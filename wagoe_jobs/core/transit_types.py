@@ -8,12 +8,13 @@ from collections.abc import Collection, Hashable
 
 from transit.transit_types import URI, Keyword, Symbol
 
-__all__ = ["COLLISION_LIMIT", "DECIMAL_BITS", "DEPTH_LIMIT", "SAFE_INT", "URI", "Keyword", "Symbol", "collide"]
+__all__ = ["DECIMAL_BITS", "DEPTH_LIMIT", "SAFE_INT", "SPECIAL", "URI", "Keyword", "Symbol", "collide"]
 
 DEPTH_LIMIT = 200
 SAFE_INT = 2**53  # a bare JSON number of this size or more is rounded by readers that have only doubles
 DECIMAL_BITS = 2_100  # beyond, decimal digits take quadratic time and may exceed the interpreter's digit limit
 COLLISION_LIMIT = 100
+SPECIAL = ("~", "^", "`")  # what a string begins with that does not mean itself
 
 
 def collide(keys: Collection[Hashable]) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from wagoe_jobs.core.transit_advice import advice, key_step, path_of
-from wagoe_jobs.core.transit_types import DECIMAL_BITS, DEPTH_LIMIT, SAFE_INT, URI, Keyword, Symbol, collide
+from wagoe_jobs.core.transit_types import DECIMAL_BITS, DEPTH_LIMIT, SAFE_INT, SPECIAL, URI, Keyword, Symbol, collide
 from wagoe_jobs.errors import InvalidJob, PayloadTooLarge
 
 
@@ -37,7 +37,8 @@ def instant_text(value: datetime) -> str:
             value = value.astimezone(UTC)
         except OverflowError:
             raise ValueError("the instant lies outside the years 1 to 9999 in UTC") from None
-    return value.isoformat(timespec="microseconds")[:-6] + "Z"
+    day = value.year, value.month, value.day
+    return _INSTANT % (*day, value.hour, value.minute, value.second, value.microsecond)
 
 
 class _Refusal(Exception):
@@ -66,7 +67,7 @@ class _Writer:
         kind = type(value)
         scalar = _SCALARS.get(kind)
         if scalar is not None:
-            return self._fitted(_attempt(scalar, value))
+            return self._scalar(scalar, value)
         container = _CONTAINERS.get(kind)
         if container is None:
             raise _Refusal(advice(value))
@@ -88,7 +89,11 @@ class _Writer:
         if self.room < 0:
             raise _Overflow
 
-    def _fitted(self, json: Any) -> Any:
+    def _scalar(self, scalar: Callable[[Any], Any], value: object) -> Any:
+        try:
+            json = scalar(value)
+        except ValueError as exc:
+            raise _Refusal(str(exc)) from None
         self._take(len(json) + 3 if type(json) is str else 2)
         return json
 
@@ -156,15 +161,8 @@ class _Writer:
         name = _NAMES.get(kind) or _SCALARS.get(kind)
         if name is None:
             return None
-        json = self._fitted(_attempt(name, key))
+        json = self._scalar(name, key)
         return json if type(json) is str else None
-
-
-def _attempt(write: Callable[[Any], Any], value: object) -> Any:
-    try:
-        return write(value)
-    except ValueError as exc:
-        raise _Refusal(str(exc)) from None
 
 
 def _check_hashes(keys: Collection[Any]) -> None:
@@ -186,7 +184,7 @@ def _text(value: str) -> str:
             value.encode()
         except UnicodeEncodeError:
             raise ValueError("holds half a surrogate pair, which is not text") from None
-    return "~" + value if value[:1] in _SPECIAL else value
+    return "~" + value if value[:1] in SPECIAL else value
 
 
 def _bare(value: object) -> Any:
@@ -218,7 +216,7 @@ def _real_name(value: float) -> str:
 
 
 def _decimal(value: Decimal) -> Any:
-    return f"~f{value}" if value.is_finite() else {"~#py/decimal": str(value)}
+    return "~f" + str(value) if value.is_finite() else {"~#py/decimal": str(value)}
 
 
 def _time(value: time) -> Any:
@@ -242,8 +240,8 @@ def _plain_text(text: object) -> str:
     return _text("x" + text)[1:]
 
 
-_SPECIAL = ("~", "^", "`")
 _INFINITY = float("inf")
+_INSTANT = "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ"  # twice as fast as isoformat, which asks the zone
 _FIXED_ZONE = type(UTC)
 _SCALARS: dict[type, Callable[[Any], Any]] = {
     str: _text,
