@@ -118,7 +118,7 @@ class DbSettings(Table):
 
     url: Secret | None = None
     schema_name: Text | None = Field(default=None, alias="schema", max_length=63)
-    table_prefix: str = Field(default="", max_length=40, pattern=r"^[A-Za-z0-9_]*$")
+    table_prefix: str = Field(default="", max_length=30, pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$")
 
 
 class RedisSettings(Table):

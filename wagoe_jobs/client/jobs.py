@@ -1,0 +1,300 @@
+"""What application code calls: enqueue a job, look at it, wait for it, cancel or retry it.
+
+Whatever is wrong with a job is said here, before anything is stored, as InvalidJob with the path of the
+value. Enqueuing the same id again stores nothing and says so. The methods that begin with `a` do the same
+from async code: each runs in a thread of the event loop's own executor, under the caller's context.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import ParamSpec, TypedDict, TypeVar, Unpack
+from uuid import UUID
+
+from wagoe_jobs.client.making import (
+    Enqueued,
+    Options,
+    Preparation,
+    What,
+    as_pair,
+    checked_delay,
+    checked_span,
+    checked_ttl,
+    inside,
+    locate,
+)
+from wagoe_jobs.core.job import Job, Priority, Status, checked_instant, checked_name
+from wagoe_jobs.errors import InvalidJob, NotATransaction
+from wagoe_jobs.ports import Claimed, JobFilter, OnceJobQueue, Page, Runtime, TransactionalJobQueue
+from wagoe_jobs.registry import Registry
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MANY_LIMIT = 10_000
+PAGE_LIMIT = 1_000
+_FIRST_PAUSE = 0.002
+_LAST_PAUSE = 0.25
+
+
+class ManyOptions(TypedDict, total=False):
+    """The keywords of `enqueue_many`."""
+
+    queue: str | None
+    priority: Priority | str | None
+    max_retries: int | None
+    at: datetime | None
+    delay: timedelta | float | None
+    tenant: str | None
+    metadata: Mapping[str, object] | None
+    tx: object
+
+
+class EnqueueOptions(ManyOptions, total=False):
+    """The keywords of `enqueue`."""
+
+    key: str | None
+    ttl: timedelta | float | None
+    id: UUID | None
+
+
+class FindOptions(TypedDict, total=False):
+    """The keywords of `find`."""
+
+    status: Status | str | None
+    type: str | None
+    queue: str | None
+    tenant: str | None
+    since: datetime | None
+    until: datetime | None
+    limit: int
+    cursor: str | None
+
+
+class Jobs:
+    """The client of one runtime. With a registry, types are enqueued with what their handlers are marked with."""
+
+    def __init__(self, runtime: Runtime, registry: Registry | None = None) -> None:
+        self.runtime = runtime
+        self._made = Preparation(registry)
+
+    def enqueue(
+        self,
+        job: What,
+        args: object = None,
+        *,
+        queue: str | None = None,
+        priority: Priority | str | None = None,
+        max_retries: int | None = None,
+        at: datetime | None = None,
+        delay: timedelta | float | None = None,
+        key: str | None = None,
+        ttl: timedelta | float | None = None,
+        tenant: str | None = None,
+        metadata: Mapping[str, object] | None = None,
+        id: UUID | None = None,
+        tx: object = None,
+    ) -> Enqueued:
+        """Store one job: ready, or due `at` an aware instant, or after `delay` (a timedelta or seconds).
+
+        `key` stores one job per type and key until `ttl` (24 hours) has passed; a duplicate answers with the
+        first one's id. `tx`, an SQLAlchemy Connection or Session, makes the job part of that transaction.
+        Raises InvalidJob, PayloadTooLarge, TenantMismatch, NotATransaction and then has stored nothing;
+        after BackendUnavailable it may have: repeat it with the same `id`.
+        """
+        options = Options(
+            queue=queue,
+            priority=priority,
+            max_retries=max_retries,
+            at=at,
+            tenant=tenant,
+            metadata=metadata,
+            id=id,
+        )
+        wait = checked_delay(delay, at)
+        ready = self._made.job(job, args, options)
+        if key is not None:
+            return self._store_once(ready, key, checked_ttl(ttl), wait, tx)
+        if ttl is not None:
+            raise InvalidJob("ttl", "says how long a key is taken: it needs a key")
+        return Enqueued(ready.id, duplicate=not self._store(ready, wait, tx))
+
+    def enqueue_many(
+        self,
+        jobs: Iterable[What | tuple[What, object]],
+        *,
+        queue: str | None = None,
+        priority: Priority | str | None = None,
+        max_retries: int | None = None,
+        at: datetime | None = None,
+        delay: timedelta | float | None = None,
+        tenant: str | None = None,
+        metadata: Mapping[str, object] | None = None,
+        tx: object = None,
+    ) -> Sequence[Enqueued]:
+        """All of at most 10,000 jobs or none, in order: pairs of type and args, to which the options apply, or Jobs.
+
+        Raises what `enqueue` raises; the path begins with the entry, as `[3].args["to"]`.
+        """
+        options = Options(
+            queue=queue, priority=priority, max_retries=max_retries, at=at, tenant=tenant, metadata=metadata
+        )
+        wait = checked_delay(delay, at)
+        ready: list[Job] = []
+        for index, entry in enumerate(jobs):
+            if index == MANY_LIMIT:
+                raise InvalidJob("jobs", f"are more than {MANY_LIMIT:,}: enqueue them in several calls")
+            with inside(index):
+                ready.append(self._made.job(*as_pair(entry), options))
+        try:
+            stored = self._store_many(ready, wait, tx) if ready else ()
+        except InvalidJob:
+            locate(ready)
+            raise
+        return [Enqueued(job.id, duplicate=not new) for job, new in zip(ready, stored, strict=True)]
+
+    def get(self, id: UUID | str) -> Job | None:
+        """The job wherever it is, None when unknown."""
+        known = _id(id)
+        return None if known is None else self.runtime.store.find(known)
+
+    def find(
+        self,
+        *,
+        status: Status | str | None = None,
+        type: str | None = None,
+        queue: str | None = None,
+        tenant: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page:
+        """Jobs with all of these, newest first; `since` <= created_at < `until`; `cursor` is the last page's."""
+        wanted = JobFilter(
+            status=None if status is None else _checked_status(status),
+            type=type,
+            queue=queue,
+            tenant=tenant,
+            since=None if since is None else checked_instant("since", since),
+            until=None if until is None else checked_instant("until", until),
+        )
+        if isinstance(limit, bool) or not 1 <= limit <= PAGE_LIMIT:
+            raise InvalidJob("limit", f"must be a whole number from 1 to {PAGE_LIMIT:,}")
+        return self.runtime.store.search(wanted, limit=limit, cursor=cursor)
+
+    def cancel(self, id: UUID | str) -> bool:
+        """End a waiting job, or ask a running one to stop; False when it is unknown or has ended."""
+        known = _id(id)
+        return known is not None and self.runtime.queue.cancel(known)
+
+    def retry(self, id: UUID | str) -> bool:
+        """Give a dead letter another chance; False when it is none."""
+        known = _id(id)
+        return known is not None and self.runtime.store.retry(known)
+
+    def wait(self, id: UUID | str, timeout: timedelta | float = 30.0) -> Job | None:
+        """The job once it has ended, None when unknown. Raises TimeoutError after `timeout` (or seconds).
+
+        Looks again and again, ever less often, at most four times a second in the end.
+        """
+        for pause in _pauses(timeout):
+            job = self.get(id)
+            if job is None or job.status.terminal:
+                return job
+            time.sleep(pause)
+        raise TimeoutError(f"job {id} has not ended after {timeout}")
+
+    async def aenqueue(self, job: What, args: object = None, **options: Unpack[EnqueueOptions]) -> Enqueued:
+        return await _offload(self.enqueue, job, args, **options)
+
+    async def aenqueue_many(
+        self, jobs: Iterable[What | tuple[What, object]], **options: Unpack[ManyOptions]
+    ) -> Sequence[Enqueued]:
+        return await _offload(self.enqueue_many, list(jobs), **options)
+
+    async def aget(self, id: UUID | str) -> Job | None:
+        return await _offload(self.get, id)
+
+    async def afind(self, **wanted: Unpack[FindOptions]) -> Page:
+        return await _offload(self.find, **wanted)
+
+    async def acancel(self, id: UUID | str) -> bool:
+        return await _offload(self.cancel, id)
+
+    async def aretry(self, id: UUID | str) -> bool:
+        return await _offload(self.retry, id)
+
+    async def await_(self, id: UUID | str, timeout: timedelta | float = 30.0) -> Job | None:
+        """`wait` from async code; it holds a thread only while it looks."""
+        for pause in _pauses(timeout):
+            job = await self.aget(id)
+            if job is None or job.status.terminal:
+                return job
+            await asyncio.sleep(pause)
+        raise TimeoutError(f"job {id} has not ended after {timeout}")
+
+    def _store(self, job: Job, delay: timedelta | None, tx: object) -> bool:
+        queue = self.runtime.queue
+        if tx is not None:
+            return _transactional(self.runtime, tx).enqueue_in_tx(tx, [job], delay=delay)[0]
+        return queue.enqueue(job) if delay is None else queue.schedule(job, delay)
+
+    def _store_many(self, jobs: Sequence[Job], delay: timedelta | None, tx: object) -> Sequence[bool]:
+        if tx is not None:
+            return _transactional(self.runtime, tx).enqueue_in_tx(tx, jobs, delay=delay)
+        return self.runtime.queue.enqueue_many(jobs, delay=delay)
+
+    def _store_once(self, job: Job, key: str, ttl: timedelta, delay: timedelta | None, tx: object) -> Enqueued:
+        queue = self.runtime.queue
+        if tx is not None:
+            _transactional(self.runtime, tx)
+        if not isinstance(queue, OnceJobQueue):
+            raise InvalidJob("key", f"the {self.runtime.provider} provider has no idempotency keys")
+        answer = queue.enqueue_once(job.type, checked_name("key", key), job, ttl, delay=delay, tx=tx)
+        return Enqueued(job.id) if isinstance(answer, Claimed) else Enqueued(UUID(answer.value), duplicate=True)
+
+
+async def _offload(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """A call to the store blocks: in a thread, under the caller's context variables."""
+    return await asyncio.to_thread(call, *args, **kwargs)
+
+
+def _transactional(runtime: Runtime, tx: object) -> TransactionalJobQueue:
+    if hasattr(tx, "run_sync"):
+        raise NotATransaction(
+            f"an {type(tx).__name__} cannot be passed on: await tx.run_sync(lambda sync: jobs.enqueue(..., tx=sync))"
+        )
+    if isinstance(runtime.queue, TransactionalJobQueue):
+        return runtime.queue
+    raise NotATransaction(
+        f"the {runtime.provider} provider cannot take part in a transaction: enqueue after its commit, or use "
+        "provider = db; transactional_queue(queue) tells beforehand"
+    )
+
+
+def _id(id: UUID | str) -> UUID | None:
+    """The id, None for text that is none: such a job is unknown."""
+    if isinstance(id, UUID):
+        return UUID(int=id.int)
+    try:
+        return UUID(id)
+    except (ValueError, AttributeError, TypeError):
+        return None
+
+
+def _checked_status(status: Status | str) -> Status:
+    try:
+        return Status(status)
+    except ValueError:
+        raise InvalidJob("status", f"must be one of {', '.join(Status)}, not {status!r}") from None
+
+
+def _pauses(timeout: timedelta | float) -> Iterator[float]:
+    """Seconds to wait between looks, growing, until the time is up; the last look has no wait after it."""
+    deadline, pause = time.monotonic() + checked_span("timeout", timeout).total_seconds(), _FIRST_PAUSE
+    while (left := deadline - time.monotonic()) > 0:
+        yield min(pause, left)
+        pause = min(pause * 1.5, _LAST_PAUSE)
+    yield 0

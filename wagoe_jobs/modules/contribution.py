@@ -1,0 +1,53 @@
+"""What one module adds to a system."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dependency_injector.providers import Provider
+
+from wagoe_jobs.errors import WiringError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contribution:
+    """All parts are optional.
+
+    `job_handlers` is a mapping {type: callable}, a list of `@handler` functions, a provider of either, or a
+    list of several of these. `providers` are components under names of their own, which others may `ref`.
+    `requires` names what must be there although no provider says so. `contributes` adds one value, or a
+    list of values, to collections by name; "job_handlers" is one, and a module may ask for any with `collected`.
+    """
+
+    job_handlers: object = ()
+    retention: Mapping[str, object] = field(default_factory=dict)
+    recurring: Mapping[str, object] = field(default_factory=dict)
+    providers: Mapping[str, "Provider[object]"] = field(default_factory=dict)
+    requires: Sequence[str] = ()
+    contributes: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module that was loaded, under the name that errors call it by."""
+
+    name: str
+    source: object
+    contribution: Contribution
+
+
+def checked(name: str, given: object) -> Contribution:
+    """The contribution, if it is one; raises WiringError that names the module and the part that is not."""
+    if not isinstance(given, Contribution):
+        raise WiringError(f"{name}: configure must return a Contribution, not {type(given).__name__}")
+    for part in ("retention", "recurring", "providers", "contributes"):
+        if not isinstance(getattr(given, part), Mapping):
+            raise WiringError(f"{name}: {part} must be a mapping, not {type(getattr(given, part)).__name__}")
+    if isinstance(given.requires, str) or not all(isinstance(key, str) for key in given.requires):
+        raise WiringError(f"{name}: requires must be a sequence of names")
+    for key, provider in given.providers.items():
+        if not (isinstance(key, str) and isinstance(provider, Provider)):
+            raise WiringError(f"{name}: providers[{key!r}] must be a dependency-injector provider under a name")
+    for part in ("retention", "recurring"):
+        if getattr(given, part):
+            raise WiringError(f"{name}: {part}: not part of this version, so nothing would run it: remove it")
+    return given

@@ -1,0 +1,109 @@
+"""From settings to one opened backend: the only place that knows the adapters by name.
+
+Each is imported when it is asked for, so that a program loads the drivers of its own provider alone. What
+is opened here is closed in reverse; an engine that the application lends is left open.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, assert_never
+
+from wagoe_jobs.errors import JobsDisabled, SettingsError, WiringError
+from wagoe_jobs.ports import Runtime
+from wagoe_jobs.settings import JobsSettings, Settings, read_jobs
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+
+@contextmanager
+def open_runtime(
+    settings: "JobsSettings | Settings | Mapping[str, object]", engine: "Engine | None" = None
+) -> Iterator[Runtime]:
+    """One backend for the time of a `with` block; a mapping is the jobs table.
+
+    `engine` is the application's own, for provider = db in place of `db.url`. Missing tables are created.
+    Raises SettingsError, JobsDisabled, SchemaMismatch, BackendUnavailable.
+    """
+    jobs = _jobs_of(settings)
+    with ExitStack() as opened:
+        yield _opened(jobs, engine, opened)
+
+
+def _jobs_of(settings: "JobsSettings | Settings | Mapping[str, object]") -> JobsSettings:
+    if not isinstance(settings, Settings):
+        return read_jobs(settings)
+    if settings.jobs is None:
+        raise JobsDisabled("jobs_runtime")
+    return settings.jobs
+
+
+def _opened(jobs: JobsSettings, engine: "Engine | None", opened: ExitStack) -> Runtime:
+    match jobs.provider:
+        case "memory":
+            return _memory(jobs, opened)
+        case "db":
+            return _sql(jobs, engine, opened)
+        case "redis":
+            raise SettingsError("jobs.provider", "the redis provider is not part of this version: use memory or db")
+        case _:
+            assert_never(jobs.provider)
+
+
+def _memory(jobs: JobsSettings, opened: ExitStack) -> Runtime:
+    from wagoe_jobs.adapters import memory
+
+    queue = memory.job_queue(lease=jobs.lease)
+    opened.callback(queue.close)
+    return Runtime(
+        provider="memory",
+        queue=queue,
+        store=memory.job_store(queue.state),
+        stats=memory.job_stats(queue.state),
+        idempotency=memory.idempotency_store(queue.state),
+        recurring=memory.recurring_state(queue.state),
+    )
+
+
+def _sql(jobs: JobsSettings, lent: "Engine | None", opened: ExitStack) -> Runtime:
+    from wagoe_jobs.adapters import sql
+
+    needed = sql.connections_needed(len(jobs.workers.polled) if jobs.workers.count else 0)
+    engine = _own_engine(jobs, needed, opened) if lent is None else _checked_engine(jobs, lent)
+    sql.check_pool(engine, needed)
+    schema, prefix = jobs.db.schema_name, jobs.db.table_prefix
+    sql.create_jobs_table(engine, schema=schema, table_prefix=prefix)
+    sql.create_recurring_tables(engine, schema=schema, table_prefix=prefix)
+    queue = sql.job_queue(engine, lease=jobs.lease, schema=schema, table_prefix=prefix)
+    opened.callback(queue.close)
+    return Runtime(
+        provider="db",
+        queue=queue,
+        store=sql.job_store(engine, schema=schema, table_prefix=prefix),
+        stats=sql.job_stats(engine, schema=schema, table_prefix=prefix),
+        idempotency=sql.idempotency_store(engine, schema=schema, table_prefix=prefix),
+        recurring=sql.recurring_state(engine, schema=schema, table_prefix=prefix),
+    )
+
+
+def _own_engine(jobs: JobsSettings, connections: int, opened: ExitStack) -> "Engine":
+    from wagoe_jobs.adapters import sql
+
+    if jobs.db.url is None:
+        raise SettingsError("jobs.db.url", "is missing: provider = db needs it, or the application's engine")
+    try:
+        engine = sql.open_engine(jobs.db.url.get_secret_value(), pool_size=max(10, connections))
+    except ValueError:  # its text may quote the url, and with it the password
+        raise SettingsError("jobs.db.url", "is not a database URL, as postgresql+psycopg://user@host/name") from None
+    opened.callback(engine.dispose)
+    return engine
+
+
+def _checked_engine(jobs: JobsSettings, lent: "Engine") -> "Engine":
+    if jobs.db.url is not None:
+        raise SettingsError("jobs.db.url", "is given, and an engine too: give one of them")
+    if hasattr(lent, "sync_engine"):
+        raise WiringError("engine: is an AsyncEngine: pass its sync_engine with a driver that blocks, as psycopg")
+    if not (hasattr(lent, "dialect") and hasattr(lent, "connect")):
+        raise WiringError(f"engine: must be an SQLAlchemy Engine, not {type(lent).__name__}")
+    return lent
