@@ -43,8 +43,8 @@ class PostgreSQL:
     _notify = select(func.pg_notify(bindparam("channel", type_=Text), bindparam("queue", type_=Text)))
 
     def now(self) -> ColumnElement[int]:
-        micros = literal_column("(extract(epoch FROM clock_timestamp()) * 1000000)::bigint", BigInteger)
-        # as a sub-select it is read once a statement, not once a row
+        # one instant a statement: what it writes together is dated together, and it is computed once, not once a row
+        micros = literal_column("(extract(epoch FROM statement_timestamp()) * 1000000)::bigint", BigInteger)
         return select(micros + bindparam("offset_us", type_=BigInteger)).scalar_subquery()
 
     def clock(self, offset_us: int) -> Mapping[str, int]:

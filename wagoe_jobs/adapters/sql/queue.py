@@ -4,7 +4,7 @@ What a step does is in the modules beside this one; which of them, the dialect d
 pools goes out with the transaction that makes it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from uuid import UUID
 
@@ -81,8 +81,9 @@ class SqlQueue:
 
         def once(conn: Connection) -> Claimed | Taken:
             answer = self._keys.claim(conn, scope, key, ttl, str(job.id))
-            if isinstance(answer, Claimed):
-                self._store(conn, [row])
+            if isinstance(answer, Claimed) and not self._store(conn, [row])[0]:
+                self._keys.release(conn, scope, key)
+                return Taken(str(job.id))
             return answer
 
         if tx is None:
@@ -112,10 +113,15 @@ class SqlQueue:
         return self.settle([Settlement(claim, Status.COMPLETED)])[0] is Answer.APPLIED
 
     def hand_back(self, claims: Sequence[Claim]) -> int:
-        return self._on_claims(claims, self._in_flight.hand_back)
+        def give(conn: Connection) -> int:
+            held = self._in_flight.hand_back(conn, claims)
+            self._tell(conn, [claim.queue for claim in claims])
+            return held
+
+        return self._db.write(give) if claims else 0
 
     def interrupt(self, claims: Sequence[Claim]) -> int:
-        return self._on_claims(claims, self._in_flight.interrupt)
+        return self._db.write(lambda conn: self._in_flight.interrupt(conn, claims)) if claims else 0
 
     def renew(self, claims: Sequence[Claim]) -> Mapping[Claim, Hold]:
         return self._renewal.write(lambda conn: self._in_flight.renew(conn, claims))
@@ -169,9 +175,6 @@ class SqlQueue:
     def _tell(self, conn: Connection, queues: Sequence[str]) -> None:
         if queues:
             self._db.dialect.tell(conn, self._db.tables, queues)
-
-    def _on_claims(self, claims: Sequence[Claim], act: Callable[[Connection, Sequence[Claim]], int]) -> int:
-        return self._db.write(lambda conn: act(conn, claims)) if claims else 0
 
     def _settle_alone(self, settlement: Settlement) -> Answer:
         """One settlement; what the database refuses as data is buried with the reason, its neighbours untouched."""

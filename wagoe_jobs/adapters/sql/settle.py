@@ -10,11 +10,12 @@ from wagoe_jobs.adapters.sql.connections import Database, RefusedData
 from wagoe_jobs.adapters.sql.history import Burial, end
 from wagoe_jobs.adapters.sql.rows import micros
 from wagoe_jobs.adapters.sql.tables import READY, SCHEDULED
-from wagoe_jobs.core.codec import encode_error
+from wagoe_jobs.core.codec import decode_run, encode_error
 from wagoe_jobs.core.job import ErrorInfo, Status
+from wagoe_jobs.errors import Undecodable
 from wagoe_jobs.ports import Answer, Settlement
 
-UNSTORABLE = "unstorable"
+REFUSED = "refused-by-store"
 
 
 class PortableSettler:
@@ -31,14 +32,14 @@ class PortableSettler:
             .with_for_update()
         )
         self._ended = select(s.id, s.token).where(among(s.id))
-        again = {**released(db), "retrying": bindparam("p_retrying", type_=Boolean)}
-        again["budget"] = q.budget - bindparam("p_used", type_=Integer)
-        again["payload"] = func.coalesce(bindparam("p_payload", type_=Text), q.payload)
-        again["last_token"] = q.token
+        values = {**released(db), "retrying": bindparam("p_retrying", type_=Boolean)}
+        values["budget"] = func.coalesce(bindparam("p_budget", type_=Integer), q.budget)
+        values["payload"] = func.coalesce(bindparam("p_payload", type_=Text), q.payload)
+        values["last_token"] = q.token
         later = db.dialect.now() + bindparam("p_delay", type_=BigInteger)
         row = update(db.tables.queue).where(q.id == bindparam("p_id", type_=q.id.type))
-        self._later = row.values(**again, status=SCHEDULED, execute_at=later)
-        self._at_once = row.values(**again, status=READY, execute_at=later, seq=bindparam("p_seq", type_=BigInteger))
+        self._later = row.values(**values, status=SCHEDULED, execute_at=later)
+        self._at_once = row.values(**values, status=READY, execute_at=later, seq=bindparam("p_seq", type_=BigInteger))
 
     def settle(self, conn: Connection, settlements: Sequence[Settlement]) -> list[Answer]:
         """The answers, in order. Raises RefusedData (by the driver's error) when one cannot be stored."""
@@ -73,7 +74,7 @@ class PortableSettler:
         if not settlements:
             return
         clock = self._db.clock()
-        rows = sorted(({**_follow_up(s), **clock} for s in settlements), key=_id)
+        rows = sorted(({**again(s), **clock} for s in settlements), key=_id)
         later = [row for row in rows if row["p_delay"] > 0]
         at_once = [row for row in rows if row["p_delay"] <= 0]
         if later:
@@ -81,6 +82,7 @@ class PortableSettler:
         if at_once:
             places = self._db.dialect.places(conn, self._db.tables, len(at_once))
             conn.execute(self._at_once, [{**row, "p_seq": seq} for row, seq in zip(at_once, places, strict=True)])
+        self._db.dialect.tell(conn, self._db.tables, {s.claim.queue for s in settlements})
 
     def _look_into_history(
         self, conn: Connection, keys: Sequence[tuple[str, str]], answers: dict[tuple[str, str], Answer]
@@ -123,19 +125,28 @@ def in_order(settlements: Sequence[Settlement], answers: Mapping[tuple[str, str]
 
 def buried(s: Settlement, refusal: RefusedData) -> Settlement:
     """What is stored instead of a settlement that the database refuses."""
-    error = ErrorInfo(type=UNSTORABLE, message=f"the database refused the end of this run: {refusal.reason}")
+    error = ErrorInfo(type=REFUSED, message=f"the database refused the end of this run: {refusal.reason}")
     return s._replace(status=Status.FAILED, delay=None, payload=None, result=None, error=encode_error(error))
 
 
-def _follow_up(s: Settlement) -> dict[str, Any]:
-    retrying = s.status is Status.RETRYING
+def again(s: Settlement) -> dict[str, Any]:
+    """The queue row of a follow-up."""
     return {
         "p_id": s.claim.id,
-        "p_retrying": retrying,
-        "p_used": int(retrying),
+        "p_retrying": s.status is Status.RETRYING,
+        "p_budget": None if s.payload is None else _budget(s.payload),
         "p_payload": s.payload,
         "p_delay": micros(s.delay or timedelta(0)),
     }
+
+
+def _budget(payload: str) -> int | None:
+    """The repeats left by the text of a follow-up, None to leave what is stored."""
+    try:
+        run = decode_run(payload)
+    except Undecodable:
+        return None
+    return run.max_retries - run.retry_count
 
 
 def released(db: Database) -> dict[str, Any]:
