@@ -1,0 +1,1 @@
+"""One job, start to end."""
