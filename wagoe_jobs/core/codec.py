@@ -97,12 +97,13 @@ def _json(value: object, path: str, depth: int = 0) -> str:
 
 def _head(job: Job) -> str:
     """Every field but args, the absent ones left out."""
+    created = _instant(job.created_at, "created_at")
+    updated = created if job.updated_at is job.created_at else _instant(job.updated_at, "updated_at")
     head = (
         f'"~:id":"~u{job.id}","~:job-type":{_keyword(job.type, "type")},"~:queue":{_keyword(job.queue, "queue")},'
         f'"~:status":"~:{job.status}","~:priority":"~:{job.priority}",'
         f'"~:retry-count":{job.retry_count},"~:max-retries":{job.max_retries},'
-        f'"~:created-at":{_instant(job.created_at, "created_at")},'
-        f'"~:updated-at":{_instant(job.updated_at, "updated_at")}'
+        f'"~:created-at":{created},"~:updated-at":{updated}'
     )
     if job.execute_at is not None:
         head += f',"~:execute-at":{_instant(job.execute_at, "execute_at")}'

@@ -37,8 +37,7 @@ def instant_text(value: datetime) -> str:
             value = value.astimezone(UTC)
         except OverflowError:
             raise ValueError("the instant lies outside the years 1 to 9999 in UTC") from None
-    day = value.year, value.month, value.day
-    return _INSTANT % (*day, value.hour, value.minute, value.second, value.microsecond)
+    return f"{value.date().isoformat()}T{value.time().isoformat('microseconds')}Z"  # isoformat of all asks the zone
 
 
 class _Refusal(Exception):
@@ -241,7 +240,6 @@ def _plain_text(text: object) -> str:
 
 
 _INFINITY = float("inf")
-_INSTANT = "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ"  # twice as fast as isoformat, which asks the zone
 _FIXED_ZONE = type(UTC)
 _SCALARS: dict[type, Callable[[Any], Any]] = {
     str: _text,
