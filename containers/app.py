@@ -7,7 +7,6 @@ names contribute their handlers, and the container merges these into one registr
 from pathlib import Path
 
 from wagoe_jobs.containers import JobsContainer
-
 from wagoe_jobs.settings import Settings, load_settings
 
 SETTINGS = Path(__file__).resolve().parents[1] / "settings"

@@ -13,8 +13,6 @@ import time
 from pathlib import Path
 from types import FrameType
 
-from wagoe_jobs.runtime import open_runtime
-
 from containers.app import node_settings
 from examples.postcards.nodes import Node, how_it_ended
 from examples.postcards.places import FOLDER, Places
@@ -22,6 +20,7 @@ from examples.postcards.progress import Show
 from examples.postcards.summary import add_up
 from wagoe_jobs.errors import BackendUnavailable
 from wagoe_jobs.ports import Runtime, StatsTotals
+from wagoe_jobs.runtime import open_runtime
 from wagoe_jobs.settings import JobsSettings
 
 LOOK_SECONDS = 0.1

@@ -13,14 +13,13 @@ from itertools import islice
 from pathlib import Path
 from uuid import UUID
 
-from wagoe_jobs.node import running
-
 from containers.web import container
 from examples.postcards.orders import Order, Unusable, read_orders
 from examples.postcards.places import places
 from examples.postcards.printing import MAX_RETRIES, TYPE
 from wagoe_jobs.client import Jobs, new_job
 from wagoe_jobs.core.job import Job
+from wagoe_jobs.node import running
 
 BATCH = 200
 

@@ -42,7 +42,7 @@ def test_its_name_may_be_left_out():
 
 
 def test_a_slip_in_the_name_is_told_with_the_nearest():
-    with pytest.raises(WiringError, match="did you mean worker_node"):
+    with pytest.raises(WiringError, match="did you mean 'worker_node'"):
         container_at("house_of_nodes.good:worker_nod")
 
 
@@ -54,7 +54,11 @@ def test_what_cannot_be_a_target_is_refused(target: str):
 
 @pytest.mark.parametrize(
     ("target", "missing"),
-    [("no_such_house", "no_such_house"), ("house_of_nodes.goood:container", "house_of_nodes.goood")],
+    [
+        ("no_such_house", "no_such_house"),
+        ("house_of_nods.good", r"house_of_nods, .*; did you mean 'house_of_nodes'"),
+        ("house_of_nodes.goood:container", r"house_of_nodes\.goood, .*; did you mean 'good'"),
+    ],
 )
 def test_a_module_that_is_not_there_is_named(target: str, missing: str):
     with pytest.raises(WiringError, match=f"there is no module {missing}"):

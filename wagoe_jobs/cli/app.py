@@ -9,7 +9,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NoReturn
 
 import typer
 
@@ -18,7 +18,7 @@ from wagoe_jobs.cli.arguments import read_duration, read_id, read_instant, read_
 from wagoe_jobs.cli.database import db_app
 from wagoe_jobs.cli.exits import LEGEND, Exit, code_of
 from wagoe_jobs.cli.logs import set_up
-from wagoe_jobs.cli.opened import opened
+from wagoe_jobs.cli.opened import open_client, open_store
 from wagoe_jobs.cli.options import AppOption, FilesOption, IdArgument, JsonOption
 from wagoe_jobs.cli.output import Output, complain, plain
 from wagoe_jobs.cli.target import container_at
@@ -49,7 +49,7 @@ def run(arguments: Sequence[str]) -> int:
         _report(error, as_json="--json" in arguments)
         return code_of(error)
     except BrokenPipeError:
-        sys.stdout = None  # type: ignore[assignment]  # the reader has gone: nothing is left to flush to
+        sys.stdout = None  # the reader has gone: nothing is left to flush to
         return Exit.OK
     except Exception:  # noqa: BLE001 - the process's last turn: tells a fault apart from every answer
         traceback.print_exc()
@@ -117,8 +117,8 @@ def enqueue(
     given, wait = read_json(args), None if delay is None else read_duration(delay)
     due, known = None if at is None else read_instant(at), None if id is None else read_id(id)
     taken = None if ttl is None else read_duration(ttl)
-    with opened(target, settings) as system:
-        made = system.client.enqueue(
+    with open_client(target, settings) as client:
+        made = client.enqueue(
             type,
             given,
             queue=queue,
@@ -140,8 +140,8 @@ def enqueue(
 @app.command()
 def status(target: AppOption = None, settings: FilesOption = None, as_json: JsonOption = False) -> None:
     """Count what waits, runs and has ended, for each queue."""
-    with opened(target, settings) as system:
-        stats = system.runtime.stats.job_stats()
+    with open_store(target, settings) as runtime:
+        stats = runtime.stats.job_stats()
     output = Output(as_json=as_json)
     if as_json:
         output.document(shown.stats_document(stats))
@@ -153,8 +153,8 @@ def status(target: AppOption = None, settings: FilesOption = None, as_json: Json
 def show(id: IdArgument, target: AppOption = None, settings: FilesOption = None, as_json: JsonOption = False) -> None:
     """Show one job, wherever it is. Exits 1 when there is none with this id."""
     wanted = read_id(id)
-    with opened(target, settings) as system:
-        job = system.runtime.store.find(wanted)
+    with open_store(target, settings) as runtime:
+        job = runtime.store.find(wanted)
     if job is None:
         _no(f"there is no job {wanted}", {"job": None}, as_json)
     output = Output(as_json=as_json)
@@ -174,8 +174,8 @@ def failed(
     as_json: JsonOption = False,
 ) -> None:
     """List dead letters, newest job first."""
-    with opened(target, settings) as system:
-        page = system.runtime.store.failed_jobs(queue, limit=limit, cursor=cursor)
+    with open_store(target, settings) as runtime:
+        page = runtime.store.failed_jobs(queue, limit=limit, cursor=cursor)
     output = Output(as_json=as_json)
     if as_json:
         output.document({"jobs": [shown.job_document(job) for job in page.jobs], "cursor": page.cursor})
@@ -192,8 +192,8 @@ def failed(
 def retry(id: IdArgument, target: AppOption = None, settings: FilesOption = None, as_json: JsonOption = False) -> None:
     """Give a dead letter another chance, its repeats whole again. Exits 1 when it is no dead letter."""
     wanted = read_id(id)
-    with opened(target, settings) as system:
-        done = system.runtime.store.retry(wanted)
+    with open_store(target, settings) as runtime:
+        done = runtime.store.retry(wanted)
     if not done:
         _no(f"{wanted} is no dead letter", {"id": str(wanted), "retried": False}, as_json)
     output = Output(as_json=as_json)
@@ -207,18 +207,20 @@ def retry(id: IdArgument, target: AppOption = None, settings: FilesOption = None
 def check(target: AppOption = None, settings: FilesOption = None, as_json: JsonOption = False) -> None:
     """Check settings, modules, references, store, schema, connections and installed packages.
 
-    Opens nothing for good and changes nothing. Exits with the code of the first thing that is wrong.
+    Nothing is changed. Exits with the code of the first thing that is wrong.
     """
     findings = checks.all_checks(target, settings)
     output = Output(as_json=as_json)
     if as_json:
-        output.document({"ok": all(finding.ok for finding in findings), "checks": [f._asdict() for f in findings]})
+        ok = not any(finding.code for finding in findings)
+        output.document({"ok": ok, "checks": [finding._asdict() for finding in findings]})
     else:
-        output.table(("", "check", "finding"), [(f.state, f.name, f.detail) for f in findings])
-    raise typer.Exit(next((finding.code for finding in findings if not finding.ok), Exit.OK))
+        for finding in findings:
+            output.line(f"{finding.state:5}  {finding.check}: {finding.detail}")
+    raise typer.Exit(next((finding.code for finding in findings if finding.code), Exit.OK))
 
 
-def _no(message: str, document: dict[str, object], as_json: bool) -> None:
+def _no(message: str, document: dict[str, object], as_json: bool) -> NoReturn:
     if as_json:
         Output(as_json=True).document(document)
     else:

@@ -5,45 +5,110 @@ From files alone no module is imported, so that jobs can be looked at where the 
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import typer
+from sqlalchemy import Engine
 
-from wagoe_jobs.cli.target import container_at
+from wagoe_jobs.adapters.sql import connections_needed, open_engine
+from wagoe_jobs.cli.target import container_at, jobs_part
 from wagoe_jobs.client import Jobs
-from wagoe_jobs.errors import JobsDisabled
+from wagoe_jobs.errors import JobsDisabled, SettingsError
 from wagoe_jobs.node import running
 from wagoe_jobs.ports import Runtime
 from wagoe_jobs.runtime import open_runtime
-from wagoe_jobs.settings import load_settings
+from wagoe_jobs.settings import JobsSettings, load_settings
 
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A runtime and its client, open as long as the block that they were opened for."""
-
-    runtime: Runtime
-    client: Jobs
+Files = Sequence[str] | None
 
 
 @contextmanager
-def opened(target: str | None, files: Sequence[str] | None) -> Iterator[Opened]:
-    """Either of the two ways; neither and both are usage errors. Raises what opening raises."""
-    one_of(target, files)
-    if target:
-        with running(container_at(target), only=("client",)) as system:
-            client = system.client()
-            yield Opened(client.runtime, client)
+def open_store(target: str | None, files: Files) -> Iterator[Runtime]:
+    """The runtime, for looking at jobs. Raises what opening raises."""
+    if not _chosen(target, files):
+        with open_runtime(_shared(jobs_in(files))) as runtime:
+            yield runtime
         return
+    part = jobs_part(container_at(target or ""))
+    _shared(part.jobs())
+    with running(part, only=("jobs_runtime",)):
+        yield part.jobs_runtime()
+
+
+@contextmanager
+def open_client(target: str | None, files: Files) -> Iterator[Jobs]:
+    """The client; with -a it knows the handlers, and so their defaults and models. Raises what opening raises."""
+    if not _chosen(target, files):
+        with open_store(target, files) as runtime:
+            yield Jobs(runtime)
+        return
+    part = jobs_part(container_at(target or ""))
+    _shared(part.jobs())
+    with running(part, only=("client",)):
+        yield part.client()
+
+
+@contextmanager
+def open_database(target: str | None, files: Files) -> Iterator[tuple[JobsSettings, Engine]]:
+    """The settings and the engine of the db provider: the application's, or one made from jobs.db.url."""
+    if not _chosen(target, files):
+        jobs = jobs_in(files)
+        with _engine_of(jobs) as engine:
+            yield jobs, engine
+        return
+    part = jobs_part(container_at(target or ""))
+    jobs = part.jobs()
+    with running(part, only=("engine",)):
+        lent = part.engine()
+        if isinstance(lent, Engine):
+            yield jobs, lent
+        else:
+            with _engine_of(jobs) as engine:
+                yield jobs, engine
+
+
+def settings_of(target: str | None, files: Files) -> tuple[JobsSettings, Sequence[str] | None]:
+    """The jobs block and the types that have a handler, None where no module was imported. Opens nothing."""
+    if not _chosen(target, files):
+        return jobs_in(files), None
+    part = jobs_part(container_at(target or ""))
+    jobs = part.jobs()
+    return jobs, sorted(part.job_registry().job_types()) if not part.assembly().handler_providers else None
+
+
+def jobs_in(files: Files) -> JobsSettings:
+    """The jobs block of these files. Raises JobsDisabled without one."""
     jobs = load_settings(*files or ()).jobs
     if jobs is None:
         raise JobsDisabled("--settings")
-    with open_runtime(jobs) as runtime:
-        yield Opened(runtime, Jobs(runtime))
+    return jobs
 
 
-def one_of(target: str | None, files: Sequence[str] | None) -> None:
+@contextmanager
+def _engine_of(jobs: JobsSettings) -> Iterator[Engine]:
+    if jobs.provider != "db":
+        raise SettingsError("jobs.provider", f"this needs provider = db, not {jobs.provider}")
+    if jobs.db.url is None:
+        raise SettingsError("jobs.db.url", "is needed here: no application lends its engine")
+    needed = connections_needed(len(jobs.workers.polled))
+    engine = open_engine(jobs.db.url.get_secret_value(), pool_size=max(10, needed))
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+def _shared(jobs: JobsSettings) -> JobsSettings:
+    if jobs.provider == "memory":
+        raise SettingsError(
+            "jobs.provider", "memory is inside the process that runs the jobs: nothing can be seen here"
+        )
+    return jobs
+
+
+def _chosen(target: str | None, files: Files) -> bool:
+    """Whether it is -a; neither and both are usage errors."""
     if target and files:
         raise typer.BadParameter("give -a or --settings, not both")
     if not target and not files:
         raise typer.BadParameter("say where the jobs are: -a package.module:container, or --settings FILE")
+    return bool(target)

@@ -11,11 +11,14 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TextIO
+from typing import Literal, TextIO
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+PIPED_WIDTH = 2_000
+"""Where no terminal has a width, a row stays on its line, so that it can be searched."""
 
 # C0, DEL and C1; line and paragraph separators; marks and overrides that reorder or hide text; half surrogates
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
@@ -64,7 +67,8 @@ class Output:
     def __init__(self, *, as_json: bool, out: TextIO | None = None) -> None:
         self.as_json = as_json
         self._out = out or sys.stdout
-        self._console = Console(file=self._out, markup=False, highlight=False, emoji=False, soft_wrap=True)
+        width = None if self._out.isatty() else PIPED_WIDTH
+        self._console = Console(file=self._out, width=width, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
     def document(self, document: Mapping[str, object]) -> None:
         """The answer of a command with --json."""
@@ -96,5 +100,5 @@ def complain(message: str) -> None:
     sys.stderr.write(f"wagoe-jobs: {clean(message)}\n")
 
 
-def _side(cell: object) -> "str":
+def _side(cell: object) -> Literal["left", "right"]:
     return "right" if isinstance(cell, (int, float)) else "left"

@@ -4,26 +4,52 @@ import importlib
 import os
 import sys
 import traceback
-from difflib import get_close_matches
+from collections.abc import Sequence
+from pkgutil import iter_modules
 from types import ModuleType
 
-from dependency_injector.containers import Container
+from dependency_injector import providers
+from dependency_injector.containers import DynamicContainer
 
 from wagoe_jobs.errors import JobsError, WiringError
+from wagoe_jobs.registry import nearest
 
 DEFAULT_NAME = "container"
 
 
-def container_at(target: str) -> Container:
+def container_at(target: str) -> DynamicContainer:
     """The container; a bare module name means its `container`. Raises WiringError with the nearest name."""
     module_name, _, attribute = target.partition(":")
     attribute = attribute or DEFAULT_NAME
     if not all(part.isidentifier() for part in f"{module_name}.{attribute}".split(".")):
         raise WiringError(f"{target!r} names no container: write package.module:container")
     found = _attribute(_module(module_name), module_name, attribute)
-    if not isinstance(found, Container):
-        raise WiringError(f"{module_name}:{attribute} is a {type(found).__name__}, not a dependency-injector container")
+    if isinstance(found, providers.Container):
+        found = found.container
+    if not isinstance(found, DynamicContainer):
+        raise WiringError(f"{module_name}:{attribute} is a {_kind(found)}, not a dependency-injector container")
     return found
+
+
+def jobs_part(container: DynamicContainer) -> DynamicContainer:
+    """The container's jobs: itself if it is a JobsContainer, else the one that it embeds. Raises WiringError."""
+    found = _jobs_part(container)
+    if found is None:
+        raise WiringError("the container has no jobs: neither is it a JobsContainer, nor does it embed one")
+    return found
+
+
+def _jobs_part(container: DynamicContainer) -> DynamicContainer | None:
+    if "jobs_runtime" in container.providers:
+        return container
+    inner = (p.container for p in container.providers.values() if isinstance(p, providers.Container))
+    return next((found for each in inner if (found := _jobs_part(each)) is not None), None)
+
+
+def _kind(found: object) -> str:
+    return (
+        f"{found.__name__} class: make one, as {found.__name__}()," if isinstance(found, type) else type(found).__name__
+    )
 
 
 def _module(name: str) -> ModuleType:
@@ -36,10 +62,18 @@ def _module(name: str) -> ModuleType:
         raise
     except ModuleNotFoundError as missing:
         if missing.name and f"{name}.".startswith(f"{missing.name}."):
-            raise WiringError(f"there is no module {missing.name}, neither in {here} nor installed") from None
+            hint = nearest(missing.name.rpartition(".")[2], _siblings(missing.name))
+            raise WiringError(f"there is no module {missing.name}, neither in {here} nor installed{hint}") from None
         raise _unimportable(name, missing) from missing
     except Exception as error:  # whatever the application's module raises ends its import
         raise _unimportable(name, error) from error
+
+
+def _siblings(name: str) -> Sequence[str]:
+    """What lies beside a module that is not there: the modules of its package, or those of the working directory."""
+    package = sys.modules.get(name.rpartition(".")[0])
+    places = [os.getcwd()] if package is None else getattr(package, "__path__", [])
+    return [module.name for module in iter_modules(places)]
 
 
 def _unimportable(name: str, error: Exception) -> WiringError:
@@ -51,7 +85,6 @@ def _attribute(module: ModuleType, module_name: str, path: str) -> object:
     found: object = module
     for name in path.split("."):
         if not hasattr(found, name):
-            near = get_close_matches(name, dir(found), n=1)
-            raise WiringError(f"{module_name} has no {path}" + (f": did you mean {near[0]}?" if near else ""))
+            raise WiringError(f"{module_name} has no {path}{nearest(name, dir(found))}")
         found = getattr(found, name)
     return found

@@ -2,20 +2,24 @@
 
 import logging
 
-from dependency_injector.containers import Container
+from dependency_injector.containers import DynamicContainer
 
 from wagoe_jobs.cli.exits import Exit
 from wagoe_jobs.cli.signals import end_at_once, others_run, signals
+from wagoe_jobs.cli.target import jobs_part
 from wagoe_jobs.node import running
 
 log = logging.getLogger("wagoe_jobs.cli")
 
 
-def work(container: Container) -> Exit:
+def work(container: DynamicContainer) -> Exit:
     """Run until TERM or INT, and return what the process exits with. Raises what starting raises."""
+    workers = jobs_part(container).jobs().workers
+    if not workers.count:
+        log.warning("jobs.workers.count is 0: this node runs no jobs")
     with signals() as received:
         with running(container):
-            log.info("worker node up")
+            log.info("worker node up: %d slots for each of %s", workers.count, ", ".join(workers.polled))
             number = received.wait()
             log.info("stopping on %s: no more jobs are claimed, running ones may end", number.name)
         log.info("stopped")
