@@ -26,7 +26,7 @@ def create(db: Database, wanted: Sequence[Table]) -> None:
         if schema is not None and not inspect(conn).has_schema(schema):
             conn.execute(CreateSchema(schema))
         _check_version(db, _version(db, conn))
-        db.tables.metadata.create_all(conn, tables=list(wanted), checkfirst=True)
+        db.tables.metadata.create_all(conn, tables=list(dict.fromkeys(wanted)), checkfirst=True)
         conn.execute(_first_row(db, literal(uuid4().hex), db.dialect.now()), db.clock())
 
     db.dialect.settle_down(db)
