@@ -7,14 +7,20 @@
 
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, create_engine
 
-from tests.servers import PostgresServer
+pytest.register_assert_rewrite("wagoe_jobs.testing")
+
+from tests import backends  # noqa: E402  after the line above, which must come before the import it is about
+from tests.servers import PostgresServer  # noqa: E402
+from wagoe_jobs.testing.contract import Backend  # noqa: E402
 
 Engines = Callable[..., Engine]
+Backends = Callable[[str], AbstractContextManager[Backend]]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -85,3 +91,40 @@ def postgres_engine(engines: Engines, postgres_url: str) -> Engine:
 @pytest.fixture
 def sqlite_engine(engines: Engines, sqlite_url: str) -> Engine:
     return engines(sqlite_url)
+
+
+@pytest.fixture(scope="session")
+def sqlite_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[backends.SqlStore]:
+    """One file for all tests of the contract; each finds it empty."""
+    store = backends.SqlStore(f"sqlite:///{tmp_path_factory.mktemp('contract') / 'jobs.sqlite'}")
+    yield store
+    store.close()
+
+
+@pytest.fixture(scope="session")
+def postgres_store(postgres: PostgresServer) -> Iterator[backends.SqlStore]:
+    """One database for all tests of the contract; each finds it empty."""
+    with postgres.database() as url:
+        store = backends.SqlStore(url)
+        yield store
+        store.close()
+
+
+@pytest.fixture
+def open_backend(request: pytest.FixtureRequest) -> Backends:
+    """`open_backend(name)` is a block in which the backend's store is empty."""
+
+    def opened(name: str) -> AbstractContextManager[Backend]:
+        if name == "memory":
+            return backends.memory_backend()
+        store: backends.SqlStore = request.getfixturevalue(f"{name.removesuffix('-portable')}_store")
+        return store.backend(name)
+
+    return opened
+
+
+@pytest.fixture(params=backends.NAMES)
+def backend(request: pytest.FixtureRequest, open_backend: Backends) -> Iterator[Backend]:
+    """An empty store of every kind, as the contract's cases take it."""
+    with open_backend(request.param) as opened:
+        yield opened

@@ -89,7 +89,7 @@ def _requeue(state: MemoryState, row: Row, payload: str, budget: int | None) -> 
     row.payload = payload
     row.budget = row.budget if budget is None else budget
     row.abandoned = 0
-    row.result = row.settled = None
+    row.result = None
     row.due_us = row.started_us = row.completed_us = None
     row.updated_us = now
     state.arrive(row, now)
