@@ -46,7 +46,7 @@ def decode_job(text: str) -> Job:
     """The job of a payload. Raises Undecodable."""
     try:
         return job_from(text) or job_of(_fields(text))
-    except (ValueError, ArithmeticError):
+    except (ValueError, ArithmeticError, RecursionError):
         raise _malformed() from None
 
 
@@ -54,7 +54,7 @@ def decode_run(text: str) -> Run:
     """What a worker needs of a payload: the hot path. Raises Undecodable."""
     try:
         return run_from(text) or run_of(_fields(text))
-    except (ValueError, ArithmeticError):
+    except (ValueError, ArithmeticError, RecursionError):
         raise _malformed() from None
 
 
@@ -75,7 +75,7 @@ def decode_value(text: str) -> Any:
         return node
     try:
         return Reader(may_hide(text)).value(node)
-    except (ValueError, ArithmeticError):
+    except (ValueError, ArithmeticError, RecursionError):
         raise _malformed() from None
 
 
@@ -165,4 +165,4 @@ def _fields(text: str) -> dict[str, Any]:
 
 
 def _malformed() -> Undecodable:
-    return Undecodable("a value is malformed or out of range")
+    return Undecodable("a value is malformed or out of range, or the stack has no room for its depth")

@@ -41,12 +41,20 @@ class Reader:
         """
         kind = type(node)
         if kind is str:
-            return node if node[:1] not in SPECIAL else self._scalar(self._special(node, as_key=False))
-        if kind is list or kind is dict:
-            if depth >= DEPTH_LIMIT:
-                raise Undecodable(f"containers are nested more than {DEPTH_LIMIT} deep")
-            return self._array(node, depth + 1, frozen) if kind is list else self._object(node, depth + 1, frozen)
-        return node
+            return node if node[:1] not in SPECIAL else _no_tag(self._special(node, as_key=False))
+        if kind is not dict and kind is not list:
+            return node
+        if depth >= DEPTH_LIMIT:
+            raise Undecodable(f"containers are nested more than {DEPTH_LIMIT} deep")
+        tag, rep = self._tag_of(node)
+        if tag is _MAP:
+            if frozen:
+                raise Undecodable("a map stands where only a key or a member of a set can be")
+            return self.map(rep, depth + 1)
+        make = _CONTAINERS.get(tag)
+        if make is None:
+            return _scalar_of(tag, self.value(rep, depth + 1))
+        return make(self._items(rep, depth + 1, tag, frozen), frozen)
 
     def map(self, node: Any, depth: int = 0) -> dict[Any, Any]:
         """A map in either spelling, whose keys and values lie in `depth` containers."""
@@ -62,19 +70,39 @@ class Reader:
             values.append(self.value(item, depth))
         return _mapped(keys, values)
 
+    def _tag_of(self, node: Any) -> tuple[object, Any]:
+        """What a container is, and of what it is made."""
+        name, rep = None, node
+        if type(node) is list:
+            name = node[0] if node else None
+            if name == "^ ":
+                return _MAP, node
+        elif len(node) == 1:
+            ((name, rep),) = node.items()
+        if type(name) is str and (name[:2] == "~#" or name[:1] == "^"):
+            tag = self._special(name, as_key=type(node) is dict)
+            if type(tag) is _Tag:
+                return tag, rep if type(node) is dict else _only(node[1:])
+        return (_MAP if type(node) is dict else _ARRAY), node
+
+    def _items(self, rep: Any, depth: int, tag: object, frozen: bool) -> list[Any]:
+        if type(rep) is not list or rep[:1] == ["^ "]:
+            raise Undecodable("an array is expected behind a tag")
+        keyed = tag == "cmap"
+        frozen = frozen or tag in _UNORDERED
+        items: list[Any] = []
+        for item in rep:
+            items.append(self.value(item, depth, frozen or (keyed and not len(items) % 2)))
+        return items
+
     def _key(self, node: Any, depth: int) -> Any:
         if type(node) is not str:
             return self.value(node, depth, frozen=True)
         if node[:1] in SPECIAL:
-            return self._scalar(self._special(node, as_key=True))
+            return _no_tag(self._special(node, as_key=True))
         if self._cached and len(node) >= _SHORTEST_CACHED:
             self._keep(node)
         return node
-
-    def _scalar(self, value: Any) -> Any:
-        if type(value) is _Tag:
-            raise Undecodable("a tag stands where a value is expected")
-        return value
 
     def _special(self, text: str, as_key: bool) -> Any:
         """A string that may mean something else: a value, a tag, or what a cache code stands for."""
@@ -99,80 +127,50 @@ class Reader:
             raise Undecodable("a cache code stands for nothing")
         return self._cache[index]
 
-    def _array(self, node: list[Any], depth: int, frozen: bool) -> Any:
-        head = node[0] if node else None
-        if head == "^ ":
-            return self._map(node, depth, frozen)
-        if type(head) is str and (head[:2] == "~#" or head[:1] == "^"):
-            first = self._special(head, as_key=False)
-            if type(first) is _Tag:
-                return self._tagged(first, _only(node[1:]), depth, frozen)
-            items = [first, *(self.value(item, depth, frozen) for item in node[1:])]
-        else:
-            items = [self.value(item, depth, frozen) for item in node]
-        return tuple(items) if frozen else items
 
-    def _object(self, node: dict[str, Any], depth: int, frozen: bool) -> Any:
-        if len(node) == 1:
-            ((name, rep),) = node.items()
-            if name[:2] == "~#" or name[:1] == "^":
-                tag = self._special(name, as_key=True)
-                if type(tag) is _Tag:
-                    return self._tagged(tag, rep, depth, frozen)
-        return self._map(node, depth, frozen)
+def _no_tag(value: Any) -> Any:
+    if type(value) is _Tag:
+        raise Undecodable("a tag stands where a value is expected")
+    return value
 
-    def _map(self, node: Any, depth: int, frozen: bool) -> dict[Any, Any]:
-        if frozen:
-            raise Undecodable("a map stands where only a key or a member of a set can be")
-        return self.map(node, depth)
 
-    def _tagged(self, tag: str, rep: Any, depth: int, frozen: bool) -> Any:
-        reader = _COMPOSITES.get(tag)
-        if reader is not None:
-            return reader(self, rep, depth, frozen)
-        value = self.value(rep, depth)
-        if tag in scalars.PARSERS and type(value) is str:
-            return scalars.PARSERS[tag](value)
-        special = _REPRESENTED.get(tag)
-        if special is None:
-            raise Undecodable("a tag is unknown")
-        return special(value)
+def _array(items: list[Any], frozen: bool) -> Any:
+    return tuple(items) if frozen else items
 
-    def _items(self, rep: Any, depth: int, frozen: bool) -> list[Any]:
-        if type(rep) is not list or rep[:1] == ["^ "]:
-            raise Undecodable("an array is expected behind a tag")
-        return [self.value(item, depth, frozen) for item in rep]
 
-    def _list(self, rep: Any, depth: int, frozen: bool) -> Any:
-        items = self._items(rep, depth, frozen)
-        return tuple(items) if frozen else items
+def _tuple(items: list[Any], frozen: bool) -> tuple[Any, ...]:
+    return tuple(items)
 
-    def _tuple(self, rep: Any, depth: int, frozen: bool) -> tuple[Any, ...]:
-        return tuple(self._items(rep, depth, frozen))
 
-    def _set(self, rep: Any, depth: int, frozen: bool) -> Any:
-        return self._frozenset(rep, depth, frozen) if frozen else set(self._members(rep, depth))
+def _set(items: list[Any], frozen: bool) -> Any:
+    return _frozenset(items, frozen) if frozen else set(_frozenset(items, frozen))
 
-    def _frozenset(self, rep: Any, depth: int, frozen: bool) -> frozenset[Any]:
-        return frozenset(self._members(rep, depth))
 
-    def _members(self, rep: Any, depth: int) -> set[Any]:
-        items = self._items(rep, depth, frozen=True)
-        if collide(items):
-            raise Undecodable("too many members of a set have one hash")
-        members = set(items)
-        if len(members) < len(items) and len({(type(item), item) for item in items}) > len(members):
-            raise Undecodable("a set tells values apart that are equal here")
-        return members
+def _frozenset(items: list[Any], frozen: bool) -> frozenset[Any]:
+    if collide(items):
+        raise Undecodable("too many members of a set have one hash")
+    members = frozenset(items)
+    if len(members) < len(items) and len({(type(item), item) for item in items}) > len(members):
+        raise Undecodable("a set tells values apart that are equal here")
+    return members
 
-    def _cmap(self, rep: Any, depth: int, frozen: bool) -> dict[Any, Any]:
-        if type(rep) is not list or len(rep) % 2 or frozen:
-            raise Undecodable("an array of keys and values is expected behind a tag")
-        items = [self.value(item, depth, frozen=not index % 2) for index, item in enumerate(rep)]
-        return _mapped(items[::2], items[1::2])
 
-    def _quoted(self, rep: Any, depth: int, frozen: bool) -> Any:
-        return self.value(rep, depth, frozen)
+def _cmap(items: list[Any], frozen: bool) -> dict[Any, Any]:
+    if frozen or len(items) % 2:
+        raise Undecodable("a map is no key, or a key has no value")
+    return _mapped(items[::2], items[1::2])
+
+
+def _scalar_of(tag: Any, value: Any) -> Any:
+    """What a tag makes of one value: quoted, or the other spelling of a scalar, or a type of Python's own."""
+    if tag == "'":
+        return value
+    if tag in scalars.PARSERS and type(value) is str:
+        return scalars.PARSERS[tag](value)
+    read = _REPRESENTED.get(tag)
+    if read is None:
+        raise Undecodable("a tag is unknown")
+    return read(value)
 
 
 def _parsed(text: str) -> object:
@@ -227,13 +225,15 @@ def _from_numbers(make: Callable[..., object], count: int) -> Callable[[Any], ob
     return read
 
 
-_COMPOSITES: dict[str, Callable[[Reader, Any, int, bool], Any]] = {
-    "'": Reader._quoted,
-    "list": Reader._list,
-    "set": Reader._set,
-    "cmap": Reader._cmap,
-    "py/tuple": Reader._tuple,
-    "py/frozenset": Reader._frozenset,
+_ARRAY, _MAP = object(), object()  # containers without a tag; no text can name them
+_UNORDERED = ("set", "py/frozenset")
+_CONTAINERS: dict[object, Callable[[list[Any], bool], Any]] = {
+    _ARRAY: _array,
+    "list": _array,
+    "set": _set,
+    "cmap": _cmap,
+    "py/tuple": _tuple,
+    "py/frozenset": _frozenset,
 }
 _REPRESENTED: dict[str, Callable[[Any], object]] = {
     "i": _whole,

@@ -24,7 +24,7 @@ _DECIMAL = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,18})?
 _ODD_DECIMAL = re.compile(r"-?(s?NaN[0-9]*|Infinity)", re.ASCII)
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _INSTANT = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6}0*)?(Z|[-+][0-9]{2}:[0-9]{2})"
+    r"[0-9]{1,4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6}0*)?(Z|[-+][0-9]{2}:[0-9]{2})"
 )
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME = re.compile(
@@ -51,7 +51,10 @@ def finite_float(text: str) -> float:
 
 def instant(text: str) -> datetime:
     """An instant as RFC 3339 writes it, in UTC; a fraction finer than a microsecond is refused."""
-    value = datetime.fromisoformat(_checked(_INSTANT, text, "an instant"))
+    checked = _checked(_INSTANT, text, "an instant")
+    if checked.index("-") != 4:  # transit-js pads no year before 1000
+        checked = "0" * (4 - checked.index("-")) + checked
+    value = datetime.fromisoformat(checked)
     return value if value.tzinfo is UTC else value.astimezone(UTC)
 
 

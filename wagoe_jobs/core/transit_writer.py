@@ -22,6 +22,8 @@ def written(value: object, path: str, limit: int, depth: int = 0) -> Any:
     writer = _Writer(limit)
     try:
         return writer.write(value, depth)
+    except RecursionError:
+        raise InvalidJob(path, "is nested too deeply for what is left of the stack") from None
     except _Refusal as refusal:
         raise InvalidJob(path_of(path, refusal.steps), refusal.reason) from None
     except _Overflow:
@@ -70,18 +72,21 @@ class _Writer:
         container = _CONTAINERS.get(kind)
         if container is None:
             raise _Refusal(advice(value))
-        return self._open(container, value, depth)
+        self._open(depth)
+        return container(self, value, depth + 1)
 
     def member(self, value: object, depth: int) -> Any:
         """The same for a map key or set member: no list or set can be in one, so an array means a tuple there."""
         container = _FROZEN_CONTAINERS.get(type(value))
-        return self.write(value, depth) if container is None else self._open(container, value, depth)
+        if container is None:
+            return self.write(value, depth)
+        self._open(depth)
+        return container(self, value, depth + 1)
 
-    def _open(self, container: Callable[..., Any], value: Any, depth: int) -> Any:
+    def _open(self, depth: int) -> None:
         if depth >= DEPTH_LIMIT:
             raise _Refusal(f"is nested more than {DEPTH_LIMIT} deep, or contains itself")
         self._take(2)
-        return container(self, value, depth + 1)
 
     def _take(self, size: int) -> None:
         self.room -= size
@@ -123,19 +128,16 @@ class _Writer:
 
     def _members(self, value: frozenset[object], depth: int) -> list[Any]:
         _check_hashes(value)
-        return [self._key(member, depth, self.member) for member in value]
+        return self._keys(value, depth, self.member)
 
     def _dict(self, value: dict[Any, object], depth: int) -> Any:
         _check_hashes(value)
-        keys = [self._key(key, depth, self._name) for key in value]
-        if None in keys or _twice(keys):
-            return self._cmap(value, depth)
-        return dict(zip(keys, self._values(value, depth), strict=True))
-
-    def _cmap(self, value: dict[Any, object], depth: int) -> Any:
-        keys = [self._key(key, depth, self.member) for key in value]
+        keys = self._keys(value, depth, self._name)
+        listed = None in keys or _twice(keys)
+        if listed:
+            keys = self._keys(value, depth, self.member)
         pairs = zip(keys, self._values(value, depth), strict=True)
-        return {"~#cmap": [json for pair in pairs for json in pair]}
+        return {"~#cmap": [json for pair in pairs for json in pair]} if listed else dict(pairs)
 
     def _values(self, value: dict[Any, object], depth: int) -> list[Any]:
         values: list[Any] = []
@@ -147,12 +149,16 @@ class _Writer:
                 raise
         return values
 
-    def _key(self, key: object, depth: int, write: Callable[[Any, int], Any]) -> Any:
-        try:
-            return write(key, depth)
-        except _Refusal as refusal:
-            refusal.steps.append(key_step(key))
-            raise
+    def _keys(self, keys: Collection[object], depth: int, write: Callable[[object, int], Any]) -> list[Any]:
+        """Map keys or set members: a path tells them by what they are, they have no place in a line."""
+        names: list[Any] = []
+        for key in keys:
+            try:
+                names.append(write(key, depth))
+            except _Refusal as refusal:
+                refusal.steps.append(key_step(key))
+                raise
+        return names
 
     def _name(self, key: object, depth: int) -> str | None:
         """A scalar key as a string; None for one that only a list of pairs can hold."""
