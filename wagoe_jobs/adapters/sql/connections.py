@@ -109,11 +109,15 @@ class Database:
 class Held:
     """One connection that is kept, so that its user never waits for the pool; reopened after it broke.
 
-    What `prepare` sets on it would leak into the pool, so then it is closed at the end, not given back.
+    What `prepare` sets on it would leak into the pool, so then it is closed at the end, not given back. With
+    `autocommit` each statement is a transaction of its own.
     """
 
-    def __init__(self, db: Database, prepare: Callable[[Connection], None] | None = None) -> None:
+    def __init__(
+        self, db: Database, prepare: Callable[[Connection], None] | None = None, *, autocommit: bool = False
+    ) -> None:
         self._db = db
+        self._autocommit = autocommit
         self._prepare = prepare
         self._lock = Lock()
         self._conn: Connection | None = None
@@ -137,8 +141,12 @@ class Held:
 
     def _open(self) -> Connection:
         if self._conn is None:
-            conn = self._db.dialect.isolate(self._db.engine.connect())
+            conn = self._db.engine.connect()
             try:
+                if self._autocommit:
+                    conn = conn.execution_options(isolation_level="AUTOCOMMIT")
+                else:
+                    conn = self._db.dialect.isolate(conn)
                 if self._prepare is not None:
                     self._prepare(conn)
             except BaseException:

@@ -26,8 +26,8 @@ from sqlalchemy.exc import DataError, DBAPIError
 from wagoe_jobs.adapters.sql.connections import Database, driver
 from wagoe_jobs.adapters.sql.dialect import Exchange, Verdict
 from wagoe_jobs.adapters.sql.enqueue import Enqueuer
-from wagoe_jobs.adapters.sql.exchange import PortableExchange
 from wagoe_jobs.adapters.sql.postgres_enqueue import ArrayEnqueuer
+from wagoe_jobs.adapters.sql.postgres_exchange import OneStatementExchange
 from wagoe_jobs.adapters.sql.tables import Shape, Tables
 from wagoe_jobs.adapters.sql.wakeup import Listener
 from wagoe_jobs.ports import WakeUp
@@ -109,7 +109,7 @@ class PostgreSQL:
         return ArrayEnqueuer(db)
 
     def exchange(self, db: Database, lease_us: int) -> Exchange:
-        return PortableExchange(db, lease_us)
+        return OneStatementExchange(db, lease_us)
 
     def wake_up(self, db: Database, queue: str) -> WakeUp:
         return Listener(db, channel(db.tables), queue)

@@ -5,29 +5,25 @@ commits, and an insert that waited for it goes through. So history is asked afte
 transaction: by then nobody else can move this id, and what is in history already is taken out again.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import (
     BigInteger,
-    ColumnElement,
     Connection,
     Integer,
     SmallInteger,
     Text,
-    bindparam,
-    cast,
-    column,
     delete,
     exists,
-    func,
     select,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, UUID, insert
+from sqlalchemy.dialects.postgresql import UUID, insert
 from sqlalchemy.types import TypeEngine
 
 from wagoe_jobs.adapters.sql.connections import Database
 from wagoe_jobs.adapters.sql.enqueue import Rows, due, first_times, waiting_status
+from wagoe_jobs.adapters.sql.postgres_arrays import array, texts, unnested
 
 _ARRAYS: Sequence[tuple[str, TypeEngine[Any]]] = (
     ("p_id", UUID(as_uuid=False)),
@@ -40,6 +36,7 @@ _ARRAYS: Sequence[tuple[str, TypeEngine[Any]]] = (
     ("p_execute_at", BigInteger()),
     ("p_delay", BigInteger()),
 )
+_TEXTS = frozenset({"p_queue", "p_type", "p_tenant", "p_payload"})
 _COLUMNS = (
     "id", "queue", "priority_rank", "type", "tenant", "budget", "payload",
     "status", "execute_at", "created_at", "updated_at",
@@ -63,35 +60,15 @@ class ArrayEnqueuer:
         self._take_out = (
             delete(q).where(db.dialect.among(q.c.id), exists(select(s.c.id).where(s.c.id == q.c.id))).returning(q.c.id)
         )
-        self._probe_isolation = select(func.current_setting("transaction_isolation"))
 
     def insert(self, conn: Connection, rows: Rows) -> Sequence[bool]:
         answers, fresh = first_times(rows, set())
-        arrays = {name: array(row[name] for row in fresh) for name, _ in _ARRAYS}
+        arrays = {name: _array(name, [row[name] for row in fresh]) for name, _ in _ARRAYS}
         stored = set(conn.execute(self._insert, {**arrays, **self._db.clock()}).scalars())
         if stored:
             stored.difference_update(conn.execute(self._take_out, {"ids": array(stored)}).scalars())
         return [new and row["p_id"] in stored for new, row in zip(answers, rows, strict=True)]
 
 
-def unnested(arrays: Sequence[tuple[str, TypeEngine[Any]]]) -> Any:
-    """The parameters, each an array's text, side by side as a table; the driver's own arrays are far slower."""
-    columns: list[ColumnElement[Any]] = [cast(bindparam(name, type_=Text), ARRAY(kind)) for name, kind in arrays]
-    return (
-        func.unnest(*columns)
-        .table_valued(*(column(name, kind) for name, kind in arrays), name="given")
-        .render_derived()
-    )
-
-
-def array(values: Iterable[object]) -> str:
-    """The text of a PostgreSQL array."""
-    return "{" + ",".join(map(_element, values)) + "}"
-
-
-def _element(value: object) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, int):
-        return str(value)
-    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+def _array(name: str, values: Sequence[Any]) -> str:
+    return texts(values) if name in _TEXTS else array(values)

@@ -1,0 +1,282 @@
+"""Settle and claim on PostgreSQL in one statement, on a connection that is kept for it.
+
+The statement deletes the settled rows by id and token, returning them into history, and claims the next batch by
+physical address from a scan that locks what nobody else is claiming. Its plan must not depend on statistics,
+which a queue never has right: the connection has settings of its own, and never goes back to the pool.
+
+A claim whose reply was lost is found again by its token before the next one of that queue is sent.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import (
+    CTE,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Integer,
+    Select,
+    SmallInteger,
+    String,
+    Text,
+    and_,
+    bindparam,
+    case,
+    cast,
+    delete,
+    func,
+    insert,
+    literal_column,
+    null,
+    select,
+    tuple_,
+    union_all,
+    update,
+)
+from sqlalchemy.dialects.postgresql import UUID
+from sqlalchemy.types import TypeEngine
+
+from wagoe_jobs.adapters.sql.claim import new_token, taken
+from wagoe_jobs.adapters.sql.connections import Database, Held, driver
+from wagoe_jobs.adapters.sql.inflight import InFlight
+from wagoe_jobs.adapters.sql.postgres_arrays import array, texts, unnested
+from wagoe_jobs.adapters.sql.settle import PortableSettler, in_order
+from wagoe_jobs.adapters.sql.tables import PROCESSING, READY
+from wagoe_jobs.errors import BackendUnavailable
+from wagoe_jobs.ports import Answer, Claim, Settlement
+
+_address: ColumnElement[Any] = literal_column("ctid")
+_LAST_RANK = 32_767
+_LAST_SEQ = 2**63 - 1
+
+_SETTLED: Sequence[tuple[str, TypeEngine[Any]]] = (
+    ("p_id", UUID(as_uuid=False)),
+    ("p_token", Text()),
+    ("p_status", Text()),
+    ("p_result", Text()),
+    ("p_error", Text()),
+    ("p_payload", Text()),
+    ("p_waited", BigInteger()),
+    ("p_ran", BigInteger()),
+)
+_SETTINGS = {
+    "plan_cache_mode": "force_generic_plan",
+    **{f"enable_{kind}": "off" for kind in ("seqscan", "bitmapscan", "sort", "hashjoin", "mergejoin")},
+}
+
+Key = tuple[str, str]
+
+
+class OneStatementExchange:
+    """The exchange for PostgreSQL."""
+
+    def __init__(self, db: Database, lease_us: int) -> None:
+        self._db = db
+        self._lease_us = lease_us
+        self._held = Held(db, prepare, autocommit=True)
+        self._settler = PortableSettler(db)
+        self._in_flight = InFlight(db, lease_us)
+        self._both = exchange_statement(db, settle=True, claim=True)
+        self._settle_only = exchange_statement(db, settle=True, claim=False)
+        self._claim_only = exchange_statement(db, settle=False, claim=True)
+        self._again = repair_statement(db)
+        self._unanswered: dict[str, str] = {}
+
+    def exchange(
+        self, settlements: Sequence[Settlement], queue: str, worker: str, limit: int
+    ) -> tuple[Sequence[Answer], Sequence[Claim]]:
+        first: dict[Key, Settlement] = {}
+        for s in settlements:
+            first.setdefault((s.claim.id, s.claim.token), s)
+        answers = self._follow_up([s for s in first.values() if not s.status.terminal])
+        ends = {key: s for key, s in first.items() if s.status.terminal}
+        found = self._repair(queue, worker, limit) if limit > 0 else []
+        applied, claims = self._send(list(ends.values()), queue, worker, 0 if found else limit)
+        answers |= dict.fromkeys(applied, Answer.APPLIED)
+        answers |= self._explain([s for key, s in ends.items() if key not in answers])
+        return in_order(settlements, answers), found or claims
+
+    def close(self) -> None:
+        self._held.close()
+
+    def _send(
+        self, ends: Sequence[Settlement], queue: str, worker: str, limit: int
+    ) -> tuple[Iterable[Key], Sequence[Claim]]:
+        """The keys of what was settled, and the claims."""
+        if not ends and limit <= 0:
+            return (), ()
+        token = new_token()
+        given: dict[str, Any] = {**self._db.clock()}
+        if ends:
+            given |= _arrays(ends)
+        if limit > 0:
+            given |= {"p_queue": queue, "p_worker": worker, "p_token_new": token, "p_limit": limit}
+            given["p_lease"] = self._lease_us
+        statement = self._claim_only if not ends else self._both if limit > 0 else self._settle_only
+        try:
+            rows = self._held.write(lambda conn: conn.execute(statement, given).all())
+        except BackendUnavailable:
+            if limit > 0:
+                self._unanswered[queue] = token
+            raise
+        return _read(rows, ends, queue, token)
+
+    def _repair(self, queue: str, worker: str, limit: int) -> Sequence[Claim]:
+        """What an earlier call claimed here without hearing of it, with a lease that begins now."""
+        token = self._unanswered.get(queue)
+        if token is None:
+            return ()
+        given = {"p_token": token, "p_worker": worker, "p_lease": self._lease_us, **self._db.clock()}
+        rows = self._db.write(lambda conn: conn.execute(self._again, given).all())
+        claims = _claims(rows, queue, token)
+        if claims[limit:]:
+            self._db.write(lambda conn: self._in_flight.hand_back(conn, claims[limit:]))
+        del self._unanswered[queue]
+        return claims[:limit]
+
+    def _follow_up(self, settlements: Sequence[Settlement]) -> dict[Key, Answer]:
+        if not settlements:
+            return {}
+        answers = self._db.write(lambda conn: self._settler.settle(conn, settlements))
+        return {(s.claim.id, s.claim.token): answer for s, answer in zip(settlements, answers, strict=True)}
+
+    def _explain(self, settlements: Sequence[Settlement]) -> dict[Key, Answer]:
+        """Why the statement did not find these: settled before, or lost."""
+        return self._follow_up(settlements)
+
+
+def prepare(conn: Connection) -> None:
+    """Make plans on this connection independent of statistics."""
+    conn.execute(select(*(func.set_config(name, value, False) for name, value in _SETTINGS.items())))
+    raw = driver(conn)
+    if raw.prepare_threshold is not None:  # None: the application has a pooler that cannot keep statements
+        raw.prepare_threshold = 0
+
+
+def exchange_statement(db: Database, *, settle: bool, claim: bool) -> Select[Any] | Any:
+    """One row a claim, and one that counts what was settled, naming it when that is less than was given."""
+    parts: list[Select[Any]] = []
+    if claim:
+        won = _won(db)
+        parts.append(select(won.c.id, won.c.payload, won.c.priority_rank, won.c.seq, won.c.locked_at, won.c.abandoned))
+    if settle:
+        moved, w = _moved(db), bindparam("p_count", type_=BigInteger)
+        names = case((func.count() < w, cast(func.array_agg(moved.c.id), Text)))
+        nothing = cast(null(), Text), cast(null(), SmallInteger), func.count(), cast(null(), BigInteger)
+        parts.append(select(names, *nothing, cast(null(), Integer)).select_from(moved))
+    return union_all(*parts) if len(parts) > 1 else parts[0]
+
+
+def repair_statement(db: Database) -> Any:
+    q = db.tables.queue.c
+    values = {name: value for name, value in taken(db).items() if name != "token"}
+    return (
+        update(db.tables.queue)
+        .where(q.status == PROCESSING, q.token == bindparam("p_token", type_=String))
+        .values(**values)
+        .returning(cast(q.id, Text), q.payload, q.priority_rank, q.seq, q.locked_at, q.abandoned)
+    )
+
+
+def _moved(db: Database) -> CTE:
+    """Settled rows, deleted from the queue and put into history."""
+    q, s = db.tables.queue.c, db.tables.store
+    given = unnested(_SETTLED)
+    g = given.c
+    ended = (
+        delete(db.tables.queue)
+        .where(q.id == g.p_id, q.token == g.p_token)
+        .returning(
+            q.id, q.queue, q.priority_rank, q.execute_at, q.created_at, q.type, q.tenant, q.abandoned, g.p_token,
+            case((and_(q.cancel_requested, g.p_status != "completed"), "cancelled"), else_=g.p_status).label("status"),
+            (q.locked_at + g.p_waited).label("started_at"), g.p_ran, g.p_result, g.p_error,
+            func.coalesce(g.p_payload, q.payload).label("payload"),
+        )
+        .cte("ended")
+    )  # fmt: skip
+    e, now = ended.c, db.dialect.now()
+    rows = {
+        "id": e.id, "queue": e.queue, "priority_rank": e.priority_rank, "execute_at": e.execute_at,
+        "created_at": e.created_at, "type": e.type, "tenant": e.tenant, "abandoned": e.abandoned, "token": e.p_token,
+        "status": e.status, "started_at": e.started_at, "ran_us": e.p_ran, "result": e.p_result, "error": e.p_error,
+        "payload": e.payload, "updated_at": now, "completed_at": now,
+    }  # fmt: skip
+    return insert(s).from_select(list(rows), select(*rows.values())).returning(s.c.id).cte("moved")
+
+
+def _won(db: Database) -> CTE:
+    """The next batch, claimed. One that was abandoned before comes alone, and ends the batch before it."""
+    q = db.tables.queue.c
+    ready = (q.queue == bindparam("p_queue", type_=Text), q.status == READY)
+    lone = (
+        select(q.priority_rank, q.seq, _address.label("address"))
+        .where(*ready, q.abandoned > 0)
+        .order_by(q.priority_rank, q.seq)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+        .cte("lone")
+    )
+    end = tuple_(
+        func.coalesce(select(lone.c.priority_rank).scalar_subquery(), _LAST_RANK),
+        func.coalesce(select(lone.c.seq).scalar_subquery(), _LAST_SEQ),
+    )
+    before = (
+        select(_address)
+        .where(*ready, tuple_(q.priority_rank, q.seq) < end)
+        .order_by(q.priority_rank, q.seq)
+        .limit(bindparam("p_limit", type_=Integer))
+        .with_for_update(skip_locked=True)
+    )
+    batch = func.array(before.scalar_subquery())
+    alone = func.array(select(lone.c.address).scalar_subquery())
+    chosen = func.coalesce(func.nullif(batch, literal_column("'{}'::tid[]")), alone)
+    values = {**taken(db), "token": bindparam("p_token_new", type_=String)}
+    return (
+        update(db.tables.queue)
+        .where(_address == func.any(chosen))
+        .values(**values)
+        .returning(
+            cast(q.id, Text).label("id"), q.payload, q.priority_rank, q.seq, q.locked_at, q.abandoned
+        )
+        .cte("won")
+    )  # fmt: skip
+
+
+def _arrays(ends: Sequence[Settlement]) -> Mapping[str, Any]:
+    # in the order of ids, as every writer of claimed rows locks them
+    ends = sorted(ends, key=lambda s: s.claim.id)
+    return {
+        "p_id": array(s.claim.id for s in ends),
+        "p_token": array(s.claim.token for s in ends),
+        "p_status": array(str(s.status) for s in ends),
+        "p_result": texts([s.result for s in ends]),
+        "p_error": texts([s.error for s in ends]),
+        "p_payload": texts([s.payload for s in ends]),
+        "p_waited": array(s.waited_us for s in ends),
+        "p_ran": array(s.ran_us for s in ends),
+        "p_count": len(ends),
+    }
+
+
+def _read(
+    rows: Sequence[Any], ends: Sequence[Settlement], queue: str, token: str
+) -> tuple[Iterable[Key], Sequence[Claim]]:
+    keys = [(s.claim.id, s.claim.token) for s in ends]
+    if not ends:
+        return (), _claims(rows, queue, token)
+    (told,) = (row for row in rows if row[1] is None)
+    if told[3] < len(ends):
+        named = set((told[0] or "{}").strip("{}").split(","))
+        keys = [key for key in keys if key[0] in named]
+    return keys, _claims((row for row in rows if row[1] is not None), queue, token)
+
+
+def _claims(rows: Iterable[Any], queue: str, token: str) -> list[Claim]:
+    found = [Claim(id, token, queue, payload, rank, seq, at, lost) for id, payload, rank, seq, at, lost in rows]
+    found.sort(key=_place)
+    return found
+
+
+def _place(claim: Claim) -> tuple[int, int]:
+    return claim.rank, claim.seq
