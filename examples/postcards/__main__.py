@@ -18,7 +18,7 @@ from examples.postcards.nodes import Node, how_it_ended
 from examples.postcards.places import FOLDER, Places
 from examples.postcards.progress import Show
 from examples.postcards.summary import add_up
-from wagoe_jobs.errors import BackendUnavailable
+from wagoe_jobs.errors import BackendUnavailable, JobsError
 from wagoe_jobs.ports import Runtime, StatsTotals
 from wagoe_jobs.runtime import open_runtime
 from wagoe_jobs.settings import JobsSettings
@@ -52,6 +52,9 @@ def main() -> int:
     except GaveUp as reason:
         show.say(str(reason))
         return 1
+    except JobsError as error:
+        show.say(str(error))
+        return 2
     places.finished.touch()
     return 0 if correct else 1
 

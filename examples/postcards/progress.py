@@ -48,6 +48,6 @@ class Show:
         in_flight = sum(queue.in_flight for queue in stats.queues)
         total = stats.processed + ready + scheduled + in_flight
         self._progress.update(self._bar, completed=stats.processed, total=total if all_enqueued else None)
-        if not self._console.is_terminal and time.monotonic() - self._said >= LINE_SECONDS:
+        if total and not self._console.is_terminal and time.monotonic() - self._said >= LINE_SECONDS:
             self._said = time.monotonic()
             self.say(f"{stats.processed:,} of {total:,} done, {in_flight} running, {scheduled} wait for a repeat")

@@ -26,13 +26,13 @@ def add_up(runtime: Runtime, places: Places, show: Show, *, restarts: int, secon
         f"rows        {report['orders']:6,} orders, {report['duplicates']:,} of them duplicates; {_skipped(report)}"
     )
     show.say(f"printed     {stats.succeeded:6,} cards, one file each")
-    show.say(f"retried     {sum(times > 1 for times in runs.values()):6,} orders ran more than once")
+    show.say(f"run again   {sum(times > 1 for times in runs.values()):6,} orders, after a failure or a killed node")
     show.say(f"cancelled   {cancelled:6,}")
     show.say(f"dead        {stats.failed:6,} dead letters:")
     for job in dead[:EXAMPLES]:
         show.say(f"                   {job.id}  {_reason(job.error)}")
     show.say(f"took        {seconds:6.1f} s, {sum(runs.values()):,} runs, {restarts} restarts of a node")
-    show.say(f"results in  {places.root}: cards/, runs.log, jobs.sqlite, web.log, worker.log")
+    show.say(f"results in  {places.root}: {', '.join(sorted(path.name for path in places.root.iterdir()))}")
     return _agree(show, expected=report["distinct"], ended=stats.processed, cards=cards, printed=stats.succeeded)
 
 

@@ -1,0 +1,270 @@
+"""Every command: what it answers to people and to programs, and the code that it exits with."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from tests.cli.conftest import Said, Script
+from wagoe_jobs import Failure
+from wagoe_jobs.client import Jobs
+from wagoe_jobs.registry import Registry
+from wagoe_jobs.worker import Worker
+
+WithJobs = Callable[[Callable[[Jobs], Any]], Any]
+HOSTILE = "\x1b[31mred [bold]b[/bold]\nnext"
+
+
+def bury(jobs: Jobs, message: str = "the printer is on fire") -> UUID:
+    """A dead letter."""
+    id = jobs.enqueue("print", {"to": message}, max_retries=0)
+    with Worker(jobs.runtime, Registry({"print": lambda args: Failure(args["to"])})) as worker:
+        assert worker.work_one()
+    return UUID(int=id.int)
+
+
+def test_a_job_is_enqueued_with_what_was_given(script: Script, with_jobs: WithJobs):
+    told = script("enqueue", "send", '{"to": "Zoë"}', "--queue", "mail", "--priority", "high", "--max-retries", "1")
+    job = with_jobs(lambda jobs: jobs.get(told.out.strip()))
+    assert (told.code, told.err) == (0, "")
+    assert (job.type, job.args, job.queue, job.priority, job.max_retries) == ("send", {"to": "Zoë"}, "mail", "high", 1)
+
+
+def test_a_delayed_job_waits(script: Script, with_jobs: WithJobs):
+    id = script("enqueue", "send", "--delay", "1h", "--json").json["id"]
+    job = with_jobs(lambda jobs: jobs.get(id))
+    assert 3590 < (job.execute_at - job.created_at).total_seconds() < 3610
+
+
+def test_a_job_at_an_instant_waits_for_it(script: Script):
+    id = script("enqueue", "send", "--at", "2100-01-01T00:00:00+02:00", "--json").json["id"]
+    assert script("jobs", "show", id, "--json").json["job"]["execute_at"] == "2099-12-31T22:00:00Z"
+
+
+@pytest.mark.parametrize("again", [("--id", str(uuid4())), ("--key", "a")])
+def test_a_duplicate_is_told_and_is_no_error(script: Script, again: tuple[str, str]):
+    first = script("enqueue", "send", "--json", *again)
+    second = script("enqueue", "send", "--json", *again)
+    assert (first.code, second.code) == (0, 0)
+    assert first.json["duplicate"] is False
+    assert second.json == {"id": first.json["id"], "duplicate": True}
+    assert "a duplicate: nothing was added" in script("enqueue", "send", *again).out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("send", "{not json"),
+        ("send", "--delay", "soon"),
+        ("send", "--at", "2100-01-01T00:00:00"),
+        ("send", "--id", "7"),
+        ("send", "--priority", "urgent"),
+        ("send", "--delay", "5", "--at", "2100-01-01T00:00:00Z"),
+        ("send", "--ttl", "5m"),
+        ("send", "--max-retries", "26"),
+        ("", "{}"),
+        ("x" * 201,),
+        ("send", json.dumps({"a": "x" * 1_000_001})),
+        (),
+    ],
+)
+def test_what_cannot_be_enqueued_exits_2_and_stores_nothing(script: Script, arguments: tuple[str, ...]):
+    told = script("enqueue", *arguments)
+    assert told.code == 2
+    assert told.err
+    assert len(told.err) < 1000
+    assert "Traceback" not in told.err
+    assert script("status", "--json").json["queues"] == []
+
+
+def test_status_counts(script: Script, with_jobs: WithJobs):
+    with_jobs(bury)
+    script("enqueue", "send", "--queue", "mail")
+    document = script("status", "--json").json
+    assert (document["processed"], document["failed"], document["succeeded"]) == (1, 1, 0)
+    assert {queue["queue"]: queue["waiting"]["normal"] for queue in document["queues"]} == {"default": 0, "mail": 1}
+    shown = script("status")
+    assert shown.code == 0
+    assert "processed 1, of which 0 succeeded and 1 failed" in shown.out
+    assert "mail" in shown.out
+
+
+def test_a_job_is_shown_wherever_it_is(script: Script, with_jobs: WithJobs):
+    buried = with_jobs(bury)
+    document = script("jobs", "show", str(buried), "--json").json["job"]
+    assert (document["status"], document["error"]["message"]) == ("failed", "the printer is on fire")
+    assert "error         handler-error: the printer is on fire" in script("jobs", "show", str(buried)).out
+
+
+def test_the_shape_of_a_job_is_stable(script: Script):
+    id = script("enqueue", "send", "--json").json["id"]
+    assert sorted(script("jobs", "show", id, "--json").json["job"]) == [
+        "abandoned",
+        "args",
+        "completed_at",
+        "created_at",
+        "error",
+        "execute_at",
+        "id",
+        "max_retries",
+        "metadata",
+        "priority",
+        "queue",
+        "result",
+        "retry_count",
+        "started_at",
+        "status",
+        "type",
+        "updated_at",
+    ]
+
+
+def test_an_unknown_job_exits_1(script: Script):
+    told = script("jobs", "show", str(uuid4()))
+    assert (told.code, told.out) == (1, "")
+    assert script("jobs", "show", str(uuid4()), "--json").json == {"job": None}
+
+
+def test_dead_letters_are_listed_page_by_page(script: Script, with_jobs: WithJobs):
+    ids = [str(with_jobs(bury)) for _ in range(3)]
+    first = script("failed", "--limit", "2", "--json").json
+    second = script("failed", "--limit", "2", "--cursor", first["cursor"], "--json").json
+    assert [job["id"] for job in first["jobs"] + second["jobs"]] == ids[::-1]
+    assert second["cursor"] is None
+    assert all(id in script("failed").out for id in ids)
+
+
+def test_no_dead_letters_is_an_answer_too(script: Script):
+    assert (script("failed").code, script("failed").out) == (0, "there are no dead letters\n")
+
+
+def test_a_made_up_cursor_exits_2(script: Script):
+    assert script("failed", "--cursor", "x;drop table").code == 2
+
+
+def test_a_dead_letter_gets_another_chance_once(script: Script, with_jobs: WithJobs):
+    buried = str(with_jobs(bury))
+    assert script("retry", buried, "--json").json == {"id": buried, "retried": True}
+    assert script("jobs", "show", buried, "--json").json["job"]["status"] == "pending"
+    again = script("retry", buried)
+    assert (again.code, again.out) == (1, "")
+    assert again.err == f"wagoe-jobs: {buried} is no dead letter\n"
+
+
+def test_hostile_text_of_a_job_reaches_no_terminal(script: Script, with_jobs: WithJobs):
+    buried = str(with_jobs(lambda jobs: bury(jobs, HOSTILE)))
+    for arguments in (("failed",), ("jobs", "show", buried)):
+        out = script(*arguments).out
+        assert "\x1b" not in out
+        assert r"\x1b[31mred [bold]b[/bold]\nnext" in out
+    assert script("jobs", "show", buried, "--json").json["job"]["error"]["message"] == HOSTILE
+
+
+def test_tables_are_made_printed_and_compared(script: Script, engine: Any):
+    assert script("db", "verify", "--json").json["ok"] is False
+    assert script("db", "verify").code == 4
+    assert script("check").code == 4
+    printed = script("db", "sql").out
+    assert "CREATE TABLE job_queue" in printed or "CREATE TABLE public.job_queue" in printed
+    assert script("db", "upgrade", "--sql").out.split()[:3] == printed.split()[:3]
+    assert script("db", "verify").code == 4
+    assert script("db", "upgrade").code == 0
+    assert script("db", "upgrade", "--json").json == {"ok": True}
+    assert script("db", "verify", "--json").json == {"ok": True, "faults": []}
+
+
+def test_a_check_of_a_good_system_is_all_ok(script: Script):
+    script("db", "upgrade")
+    told = script("check", "--json")
+    assert told.code == 0
+    assert told.json["ok"] is True
+    assert [check["check"] for check in told.json["checks"]] == [
+        "settings and modules",
+        "handlers",
+        "store",
+        "connections",
+        "packages",
+    ]
+
+
+def test_a_check_never_makes_a_database(bare: Script, tmp_path: Path):
+    (tmp_path / "s.toml").write_text(f'[jobs]\nprovider="db"\n[jobs.db]\nurl="sqlite:///{tmp_path}/none.sqlite"\n')
+    told = bare("check", "-s", str(tmp_path / "s.toml"))
+    assert told.code == 4
+    assert "is not there yet" in told.out
+    assert not (tmp_path / "none.sqlite").exists()
+
+
+DOWN = "postgresql+psycopg://ann:s3cret@127.0.0.1:1/app"
+
+
+@pytest.mark.parametrize(
+    "command", [("status",), ("failed",), ("retry", str(uuid4())), ("enqueue", "a"), ("db", "verify"), ("check",)]
+)
+def test_a_store_that_is_down_exits_3_and_its_password_is_not_told(
+    bare: Script, tmp_path: Path, command: tuple[str, ...]
+):
+    (tmp_path / "s.toml").write_text(f'[jobs]\nprovider="db"\n[jobs.db]\nurl="{DOWN}"\n')
+    told = bare(*command, "-s", str(tmp_path / "s.toml"))
+    assert told.code == 3
+    assert "s3cret" not in told.out + told.err
+    assert "Traceback" not in told.err
+    assert len((told.out + told.err).splitlines()) < 8
+
+
+def refused(bare: Script, tmp_path: Path, toml: str) -> Said:
+    (tmp_path / "s.toml").write_text(toml)
+    return bare("status", "-s", str(tmp_path / "s.toml"), "--json")
+
+
+@pytest.mark.parametrize(
+    ("toml", "says"),
+    [
+        ("[jobs]\nlease = 5\n", "did you mean lease_ms?"),
+        ("[jobs]\n", "memory is inside the process"),
+        ("modules = []\n", "jobs are not enabled"),
+        ("[jobs\n", "is not TOML"),
+        ('[jobs]\nprovider = "db"\n', "jobs.db.url"),
+    ],
+)
+def test_settings_that_cannot_be_used_exit_2_in_one_line(bare: Script, tmp_path: Path, toml: str, says: str):
+    told = refused(bare, tmp_path, toml)
+    assert (told.code, told.out) == (2, "")
+    assert says in told.error["message"]
+    assert told.err.count("\n") == 1
+
+
+@pytest.mark.fault(66)
+def test_a_misspelt_variable_is_refused_by_every_command(script: Script, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("WAGOE_JOBS_APP", "containers.worker:container")
+    told = script("status", "--json")
+    assert told.code == 2
+    assert told.error["path"] == "WAGOE_JOBS_APP"
+
+
+@pytest.mark.parametrize("command", [("status",), ("failed",), ("enqueue", "a"), ("check",), ("db", "verify")])
+def test_a_command_must_be_told_where_the_jobs_are(bare: Script, command: tuple[str, ...]):
+    assert bare(*command).code == 2
+    assert bare(*command, "-a", "x:y", "-s", "z.toml").code == 2
+
+
+def test_a_misspelt_command_is_answered_with_the_nearest(bare: Script):
+    told = bare("stauts")
+    assert told.code == 2
+    assert "Did you mean 'status'?" in told.err
+
+
+def test_a_fault_of_the_library_exits_70_with_its_trace(script: Script, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("wagoe_jobs.cli.shown.stats_document", lambda stats: 1 / 0)
+    told = script("status", "--json")
+    assert told.code == 70
+    assert "ZeroDivisionError" in told.err
+
+
+def test_the_help_tells_the_exit_codes(bare: Script):
+    told = bare("--help")
+    assert told.code == 0
+    assert "Exit codes: 0 ok; 1 the answer is no" in " ".join(told.out.split())
