@@ -55,7 +55,7 @@ def test_the_program_and_the_two_commands_are_on_the_first_screen():
     first = README.splitlines()[:60]
     assert any(line.startswith("./dev run") for line in first)
     assert any(line.startswith("./dev test") for line in first)
-    assert "print(jobs.wait(job, timeout=5).status)" in first
+    assert "    print(jobs.wait(job, timeout=5).status)" in first
 
 
 def test_the_settings_of_the_readme_load(tmp_path: Path):
