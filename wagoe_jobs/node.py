@@ -10,7 +10,7 @@ arguments, and ends at the first error.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, unwrap
 from threading import RLock
 from types import TracebackType
@@ -142,6 +142,7 @@ class System:
         refuse_circles(self.providers)
         self._names = {id(provider): name for name, provider in reversed(self.providers.items())}
         self._needs: dict[int, Mapping[int, AnyProvider]] = {}
+        self._everything = self._in_order()
 
     def name(self, provider: AnyProvider) -> str:
         return self._names.get(id(provider), str(provider))
@@ -151,21 +152,22 @@ class System:
         wanted = [self._named(name) for name in names] or [
             step for step in self.affected(()) if not getattr(step, "disabled", False)
         ]
-        return [step for step in self._in_order(wanted) if isinstance(step, providers.BaseResource)]
+        needed = {id for provider in wanted for id in self.needs(provider)}
+        return [step for step in self.affected(()) if id(step) in needed]
 
     def affected(self, names: Sequence[str]) -> Sequence[AnyResource]:
         """These resources and those that need them, in the order of boot; all without names."""
         targets = {id(self._named(name)) for name in names}
         return [
             step
-            for step in self._in_order(self.providers.values())
+            for step in self._everything
             if isinstance(step, providers.BaseResource) and (not names or targets & self.needs(step).keys())
         ]
 
     def forget(self, stopped: Sequence[AnyResource]) -> None:
         """Let singletons that were built from these be built anew."""
         ids = {id(step) for step in stopped}
-        for provider in self._in_order(self.providers.values()):
+        for provider in self._everything:
             if isinstance(provider, providers.BaseSingleton) and ids & self.needs(provider).keys():
                 provider.reset()
 
@@ -179,10 +181,10 @@ class System:
             known = self._needs[id(provider)] = {**found, id(provider): provider}
         return known
 
-    def _in_order(self, wanted: Iterable[AnyProvider]) -> Sequence[AnyProvider]:
-        """These and all that they need: what is needed first, and what consumes after everything else."""
+    def _in_order(self) -> Sequence[AnyProvider]:
+        """All that the system needs: what is needed first, and what consumes after everything else."""
         found: dict[int, AnyProvider] = {}
-        for provider in sorted(wanted, key=self._late):
+        for provider in sorted(self.providers.values(), key=self._late):
             found |= self.needs(provider)
         return list(found.values())
 

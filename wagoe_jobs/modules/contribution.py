@@ -1,7 +1,7 @@
 """What one module adds to a system."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from dependency_injector.providers import Provider
 
@@ -50,4 +50,10 @@ def checked(name: str, given: object) -> Contribution:
     for part in ("retention", "recurring"):
         if getattr(given, part):
             raise WiringError(f"{name}: {part}: not part of this version, so nothing would run it: remove it")
-    return given
+    contributes = {key: _kept(value) for key, value in given.contributes.items()}
+    return replace(given, job_handlers=_kept(given.job_handlers), contributes=contributes)
+
+
+def _kept(values: object) -> object:
+    """An iterator would be empty when it is looked at a second time."""
+    return list(values) if isinstance(values, Iterator) else values

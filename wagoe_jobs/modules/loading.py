@@ -110,12 +110,7 @@ def _contribution(source: Source, settings: Settings) -> Contribution:
         return checked(source.name, _asked(source, settings))
     if not hasattr(source.thing, "job_handlers"):
         raise WiringError(f"{source.name}: neither configure nor job_handlers is there, so it would add nothing")
-    return Contribution(job_handlers=_kept(source.thing.job_handlers))
-
-
-def _kept(handlers: object) -> object:
-    """An iterator would be empty when it is looked at a second time."""
-    return list(handlers) if isinstance(handlers, Iterator) else handlers
+    return checked(source.name, Contribution(job_handlers=source.thing.job_handlers))
 
 
 def _asked(source: Source, settings: Settings) -> object:
