@@ -1,0 +1,37 @@
+"""A worker process for the attacks: each entry into the handler appends one line to a file.
+
+python -m tests.chaos.node URL FILE SLOTS HANDLER_MS LEASE_MS
+"""
+
+import os
+import signal
+import sys
+import threading
+import time
+from datetime import timedelta
+
+from wagoe_jobs import Registry, WorkerPool
+from wagoe_jobs.runtime import open_runtime
+from wagoe_jobs.settings import JobsSettings
+
+
+def main(url: str, file: str, slots: str, handler_ms: str, lease_ms: str) -> None:
+    stopped = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    ledger = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def note(args: dict[str, int]) -> None:
+        os.write(ledger, b"%d\n" % args["n"])
+        time.sleep(int(handler_ms) / 1000)
+
+    settings = JobsSettings(provider="db", db={"url": url}, lease_ms=int(lease_ms))
+    every = timedelta(milliseconds=int(lease_ms) / 4)
+    with (
+        open_runtime(settings) as runtime,
+        WorkerPool(runtime, Registry({"note": note}), count=int(slots), reclaim_interval=every),
+    ):
+        stopped.wait()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
