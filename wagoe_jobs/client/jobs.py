@@ -174,13 +174,13 @@ class Jobs:
         """Jobs with all of these, newest first; `since` <= created_at < `until`; `cursor` is the last page's."""
         wanted = JobFilter(
             status=None if status is None else _checked_status(status),
-            type=type,
-            queue=queue,
-            tenant=tenant,
+            type=None if type is None else checked_name("type", type),
+            queue=None if queue is None else checked_name("queue", queue),
+            tenant=None if tenant is None else checked_name("tenant", tenant),
             since=None if since is None else checked_instant("since", since),
             until=None if until is None else checked_instant("until", until),
         )
-        if isinstance(limit, bool) or not 1 <= limit <= PAGE_LIMIT:
+        if not isinstance(limit, int) or isinstance(limit, bool) or not 1 <= limit <= PAGE_LIMIT:
             raise InvalidJob("limit", f"must be a whole number from 1 to {PAGE_LIMIT:,}")
         return self.runtime.store.search(wanted, limit=limit, cursor=cursor)
 
