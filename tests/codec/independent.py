@@ -177,7 +177,8 @@ def parsed(text: str) -> Any:
         case "u":
             return UUID(rest)
         case "t":
-            return datetime.fromisoformat(rest).astimezone(UTC)
+            year, _, others = rest.partition("-")
+            return datetime.fromisoformat(f"{year.zfill(4)}-{others}").astimezone(UTC)
         case "m":
             return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(rest))
         case "c" if len(rest) == 1:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from wagoe_jobs.core import transit_scalars as scalars
-from wagoe_jobs.core.job import FIRST_MISSING_AT
+from wagoe_jobs.core.job import FIRST_MISSING_AT, MISSES, TENANT_ID
 from wagoe_jobs.core.transit_types import DEPTH_LIMIT
 from wagoe_jobs.errors import Undecodable
 
@@ -39,14 +39,21 @@ def legacy_fields(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _metadata(node: Mapping[str, Any]) -> dict[str, Any]:
-    metadata = _kebab(node)
+    """The application's own names stay as they are; those of this library are found in either case."""
+    metadata = dict(node)
+    for name in (TENANT_ID, FIRST_MISSING_AT, MISSES):
+        if name.replace("-", "_") in metadata:
+            metadata.setdefault(name, metadata.pop(name.replace("-", "_")))
     if FIRST_MISSING_AT in metadata:
         metadata[FIRST_MISSING_AT] = _instant(metadata[FIRST_MISSING_AT])
     return metadata
 
 
 def _kebab(node: Mapping[str, Any]) -> dict[str, Any]:
-    return {name.replace("_", "-"): value for name, value in node.items() if value is not None}
+    fields = {name.replace("_", "-"): value for name, value in node.items()}
+    if len(fields) < len(node):
+        raise Undecodable("a field is there in both cases")
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _instant(value: object) -> datetime:

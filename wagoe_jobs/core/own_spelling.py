@@ -30,12 +30,14 @@ _field = re.compile(r'(result|error|metadata)":').match
 
 
 def run_from(text: str) -> Run | None:
-    """The run of a payload, or None when its spelling is another."""
+    """The run of a payload, or None when its spelling is another. Raises as `job_from` does."""
     head = _head(text)
     fields = None if head is None else _fields(text, head.end())
     if head is None or fields is None:
         return None
-    id, type, retry_count, max_retries = head.group(1, 2, 6, 7)
+    id, type, status, priority, retry_count, max_retries = head.group(1, 2, 4, 5, 6, 7)
+    if status not in STATUSES or priority not in PRIORITIES:
+        return None
     return Run(id, type, fields["args"], int(retry_count), int(max_retries), _metadata(fields))
 
 
@@ -62,8 +64,8 @@ def job_from(text: str) -> Job | None:
         updated_at=datetime.fromisoformat(updated),
         started_at=_instant(started),
         completed_at=_instant(ended),
-        result=Reader().value(fields["result"]) if "result" in fields else None,
-        error=error_of(Reader().value(fields["error"])) if "error" in fields else None,
+        result=fields.get("result"),
+        error=fields.get("error"),
         metadata=_metadata(fields),
     )
 
@@ -73,7 +75,7 @@ def _instant(text: str | None) -> datetime | None:
 
 
 def _fields(text: str, at: int) -> dict[str, Any] | None:
-    """What follows the head: args as a value, the others as parsed JSON. None when a reader must see the whole."""
+    """What follows the head, but metadata as parsed JSON. None when a reader must see the whole text."""
     scan = scanner_for(text)
     fields: dict[str, Any] = {}
     try:
@@ -92,6 +94,10 @@ def _fields(text: str, at: int) -> dict[str, Any] | None:
     plain = plain_from(text, at)
     if text[end:] != "}" or ((fields or not plain) and may_hide(text)):
         return None
+    if "result" in fields:
+        fields["result"] = Reader().value(fields["result"])
+    if "error" in fields:
+        fields["error"] = error_of(Reader().value(fields["error"]))
     fields["args"] = args if plain else Reader().value(args)
     return fields
 

@@ -51,15 +51,9 @@ def job_of(fields: Fields) -> Job:
     )
 
 
-def run_of(fields: Fields) -> Run:
-    return Run(
-        str(_uuid(fields)),
-        _name(fields, "job-type"),
-        fields.get("args", {}),
-        _count(fields, "retry-count", 0),
-        _count(fields, "max-retries", 3),
-        _metadata(fields),
-    )
+def run_of(job: Job) -> Run:
+    """The part of a job that a worker needs."""
+    return Run(str(job.id), job.type, job.args, job.retry_count, job.max_retries, job.metadata)
 
 
 def error_of(value: object) -> ErrorInfo:

@@ -44,20 +44,20 @@ class Reader:
             return node if node[:1] not in SPECIAL else _no_tag(self._special(node, as_key=False))
         if kind is not dict and kind is not list:
             return node
-        if depth >= DEPTH_LIMIT:
-            raise Undecodable(f"containers are nested more than {DEPTH_LIMIT} deep")
         tag, rep = self._tag_of(node)
-        if tag is _MAP:
-            if frozen:
-                raise Undecodable("a map stands where only a key or a member of a set can be")
-            return self.map(rep, depth + 1)
         make = _CONTAINERS.get(tag)
         if make is None:
-            return _scalar_of(tag, self.value(rep, depth + 1))
+            return _scalar_of(tag, self._representation(rep))
+        if depth >= DEPTH_LIMIT:
+            raise Undecodable(f"containers are nested more than {DEPTH_LIMIT} deep")
+        if tag is _MAP:
+            return self.map(rep, depth + 1, frozen)
         return make(self._items(rep, depth + 1, tag, frozen), frozen)
 
-    def map(self, node: Any, depth: int = 0) -> dict[Any, Any]:
+    def map(self, node: Any, depth: int = 0, frozen: bool = False) -> dict[Any, Any]:
         """A map in either spelling, whose keys and values lie in `depth` containers."""
+        if frozen:
+            raise Undecodable("a map stands where only a key or a member of a set can be")
         if type(node) is dict:
             pairs: Iterable[tuple[Any, Any]] = node.items()
         elif type(node) is list and node[:1] == ["^ "] and len(node) % 2:
@@ -94,6 +94,12 @@ class Reader:
         for item in rep:
             items.append(self.value(item, depth, frozen or (keyed and not len(items) % 2)))
         return items
+
+    def _representation(self, rep: Any) -> Any:
+        """What a scalar is made of: another scalar, or an array of them. Neither counts as a container."""
+        if type(rep) is list:
+            return [self.value(item, DEPTH_LIMIT) for item in rep]
+        return self.value(rep, DEPTH_LIMIT)
 
     def _key(self, node: Any, depth: int) -> Any:
         if type(node) is not str:
@@ -147,8 +153,7 @@ def _set(items: list[Any], frozen: bool) -> Any:
 
 
 def _frozenset(items: list[Any], frozen: bool) -> frozenset[Any]:
-    if collide(items):
-        raise Undecodable("too many members of a set have one hash")
+    _check_keys(items)
     members = frozenset(items)
     if len(members) < len(items) and len({(type(item), item) for item in items}) > len(members):
         raise Undecodable("a set tells values apart that are equal here")
@@ -163,7 +168,7 @@ def _cmap(items: list[Any], frozen: bool) -> dict[Any, Any]:
 
 def _scalar_of(tag: Any, value: Any) -> Any:
     """What a tag makes of one value: quoted, or the other spelling of a scalar, or a type of Python's own."""
-    if tag == "'":
+    if tag == "'" and type(value) is not list:
         return value
     if tag in scalars.PARSERS and type(value) is str:
         return scalars.PARSERS[tag](value)
@@ -193,12 +198,21 @@ def _only(items: list[Any]) -> Any:
 
 
 def _mapped(keys: list[Any], values: list[Any]) -> dict[Any, Any]:
-    if collide(keys):
-        raise Undecodable("too many keys of a map have one hash")
+    _check_keys(keys)
     built = dict(zip(keys, values, strict=True))
     if len(built) < len(keys):
         raise Undecodable("a map holds a key twice")
     return built
+
+
+def _check_keys(keys: list[Any]) -> None:
+    """Refuse what no dict or set can hold, or only in quadratic time."""
+    try:
+        hash(tuple(keys))
+    except TypeError:
+        raise Undecodable("a signalling not-a-number is no key") from None
+    if collide(keys):
+        raise Undecodable("too many keys or members have one hash")
 
 
 def _whole(value: Any) -> int:
@@ -229,6 +243,7 @@ _ARRAY, _MAP = object(), object()  # containers without a tag; no text can name 
 _UNORDERED = ("set", "py/frozenset")
 _CONTAINERS: dict[object, Callable[[list[Any], bool], Any]] = {
     _ARRAY: _array,
+    _MAP: _cmap,  # a container like the others, though `Reader.map` reads it
     "list": _array,
     "set": _set,
     "cmap": _cmap,
