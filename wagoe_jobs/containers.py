@@ -5,6 +5,9 @@
 
 One runtime is opened, once; the queue, the store and the stats are projections of it. An embedded container
 is copied with the application's: wrap plain objects that cannot be, as `modules=providers.Object([shop])`.
+
+A mapping in `settings` is what code says, so it is stronger than the environment; `load_settings` of files is
+weaker.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

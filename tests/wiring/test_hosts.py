@@ -217,6 +217,35 @@ def test_a_cancelled_host_stops_everything_all_the_same() -> None:
     assert not is_open(container.jobs_runtime)
 
 
+def test_a_host_that_is_cancelled_while_it_starts_leaves_nothing_open() -> None:
+    container: Any = system(jobs=MEMORY)
+    made_by, opening, closed = container.jobs_runtime.provides, threading.Event(), threading.Event()
+
+    def slow_to_open(*args: Any, **kwargs: Any) -> Iterator[Any]:
+        opening.set()
+        threading.Event().wait(0.2)
+        with made_by(*args, **kwargs) as runtime:
+            yield runtime
+        closed.set()
+
+    container.jobs_runtime.set_provides(slow_to_open)
+
+    async def host() -> None:
+        async with running(container):
+            pytest.fail("booted")
+
+    async def cancelling() -> None:
+        task = asyncio.create_task(host())
+        await asyncio.to_thread(opening.wait, 10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelling())
+    assert closed.is_set()
+    assert not is_open(container.jobs_runtime)
+
+
 def test_an_asynchronous_start_that_fails_stops_what_was_started() -> None:
     recorder = Recorder()
 

@@ -265,7 +265,7 @@ def test_a_web_node_has_an_empty_pool_and_no_thread_and_still_enqueues() -> None
 
 
 def test_a_class_in_place_of_a_container_is_told() -> None:
-    with pytest.raises(WiringError, match="call its class"), running(JobsContainer):  # type: ignore[type-var]
+    with pytest.raises(WiringError, match="call its class"), running(JobsContainer):
         pytest.fail("booted")
 
 
