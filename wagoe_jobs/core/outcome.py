@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from wagoe_jobs.core.job import FIRST_MISSING_AT, MISSES, ErrorInfo, Job
+from wagoe_jobs.core.job import FIRST_MISSING_AT, MISSES, NAME_LIMIT, ErrorInfo, Job
 from wagoe_jobs.core.retry import Backoff
 
 HANDLER_ERROR = "handler-error"
@@ -24,6 +24,7 @@ DISCARDED = "discarded"
 
 MESSAGE_LIMIT = 8_000
 STACKTRACE_LIMIT = 32_000
+LONGEST_DELAY = timedelta(days=36_525)  # a century: stores count microseconds in 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,8 @@ def result_of(answer: object) -> Result:
     A mapping with the key "success" is the result map {"success": bool, "result": ..., "error": {...}}.
     """
     match answer:
+        case Retry(delay) | Snooze(delay) if not isinstance(delay, timedelta):
+            return Failure(f"{type(answer).__name__} takes a timedelta, not {clipped(repr(delay), 200)}")
         case Success() | Failure() | Retry() | Discard() | Snooze():
             return answer
         case Mapping() if "success" in answer:
@@ -160,9 +163,9 @@ def settle(
             delay = backoff.delay(job.repeats, chance=chance)
             return _repeat(job, error_of(result), delay) if result.retry else Bury(error_of(result))
         case Retry(after, reason):
-            return _repeat(job, ErrorInfo(type="retry", message=clipped(reason, MESSAGE_LIMIT)), after)
+            return _repeat(job, ErrorInfo(type="retry", message=clipped(reason, MESSAGE_LIMIT)), _bounded(after))
         case Snooze(delay):
-            return Park(delay)
+            return Park(_bounded(delay))
         case Missing():
             return _await_handler(job, now, patience)
         case _:
@@ -184,10 +187,10 @@ def abandoned_error(times: int) -> ErrorInfo:
 
 
 def error_of(failure: Failure) -> ErrorInfo:
-    """The error to keep with the job: message at most 8,000 characters, stack trace at most 32,000."""
+    """The error to keep with the job: type at most 200 characters, message 8,000, stack trace 32,000."""
     trace = failure.stacktrace
     return ErrorInfo(
-        type=failure.type,
+        type=clipped(failure.type, NAME_LIMIT) or HANDLER_ERROR,
         message=clipped(failure.message, MESSAGE_LIMIT),
         exception_class=failure.exception_class,
         stacktrace=None if trace is None else clipped(trace, STACKTRACE_LIMIT),
@@ -195,12 +198,20 @@ def error_of(failure: Failure) -> ErrorInfo:
     )
 
 
-def clipped(text: str, limit: int) -> str:
-    """`text`, or its two ends with a mark between them: a trace's first and last lines tell most."""
+def clipped(told: object, limit: int) -> str:
+    """`told` as text, or its two ends with a mark between them: a trace's first and last lines tell most.
+
+    Handlers pass exceptions and numbers where text is expected; that must not fail the settling of their job.
+    """
+    text = str(told)
     if len(text) <= limit:
         return text
     head = limit // 4
     return f"{text[:head]}\n... {len(text) - limit:,} characters left out ...\n{text[head - limit + 60 :]}"
+
+
+def _bounded(delay: timedelta) -> timedelta:
+    return max(timedelta(0), min(delay, LONGEST_DELAY))
 
 
 def _repeat(job: Job, error: ErrorInfo, delay: timedelta) -> Step:

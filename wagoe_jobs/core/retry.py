@@ -30,7 +30,10 @@ class Backoff:
     def delay(self, retry_count: int, *, chance: float = 0.5) -> timedelta:
         """The wait when `retry_count` repeats are used; `chance` is in [0, 1], 0.5 moves nothing."""
         delay = self._capped(retry_count)
-        return delay * (1 + JITTER * (2 * chance - 1)) if self.jitter else delay
+        if not self.jitter:
+            return delay
+        factor = 1 + JITTER * (2 * chance - 1)
+        return delay * (factor if delay < timedelta.max / 2 else min(factor, 1.0))  # or else it might overflow
 
     def _capped(self, n: int) -> timedelta:
         if not self.initial:
