@@ -23,7 +23,7 @@ from wagoe_jobs.ports import Runtime, StatsTotals
 from wagoe_jobs.runtime import open_runtime
 from wagoe_jobs.settings import JobsSettings
 
-LOOK_SECONDS = 0.1
+LOOK_SECONDS = 0.2
 DEATHS_IN_VAIN = 5
 PATIENCE_SECONDS = 20.0
 INTERRUPTED = 130
