@@ -40,19 +40,21 @@ class PortableClaimer:
 
     def claim(self, queue: str, worker: str, limit: int) -> list[Claim]:
         for _ in range(TRIES):
-            found = self._db.read(lambda conn: self._find(conn, queue, limit))
+            found = self._db.read(lambda conn: self.candidates(conn, queue, limit))
             if not found:
                 return []
-            won = self._db.write(partial(self._win, queue=queue, worker=worker, ids=found))
+            won = self._db.write(partial(self.take, queue=queue, worker=worker, ids=found))
             if won:
                 return won
         return []
 
-    def _find(self, conn: Connection, queue: str, limit: int) -> list[str]:
+    def candidates(self, conn: Connection, queue: str, limit: int) -> list[str]:
+        """The ids that a claim would take now, in line."""
         rows = conn.execute(self._candidates, {"p_queue": queue, "p_limit": limit}).all()
         return batch_of(rows)
 
-    def _win(self, conn: Connection, queue: str, worker: str, ids: Sequence[str]) -> list[Claim]:
+    def take(self, conn: Connection, queue: str, worker: str, ids: Sequence[str]) -> list[Claim]:
+        """Those of the ids that were still ready, as claims of one token."""
         token = new_token()
         which = {"ids": self._db.dialect.ids(ids), "p_token": token}
         lock = {"p_worker": worker, "p_lease": self._lease_us, **self._db.clock()}

@@ -1,13 +1,13 @@
 """The only place that tells databases apart by name: which `Dialect` an engine has, chosen once at open."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import URL, Engine
 
 from wagoe_jobs.adapters.sql.dialect import Dialect
-from wagoe_jobs.adapters.sql.postgres import PostgreSQL, postgres_options
+from wagoe_jobs.adapters.sql.postgres import PostgreSQL, bound_replies, postgres_options
 from wagoe_jobs.adapters.sql.sqlite import SQLite, sqlite_options
 from wagoe_jobs.errors import SettingsError
 
@@ -25,12 +25,15 @@ def dialect_of(engine: Engine) -> Dialect:
             )
 
 
-def connect_options(url: URL, timeout: timedelta) -> Mapping[str, Any]:
-    """What `create_engine` is given for an engine of our own. Raises SettingsError for a database without support."""
+def connect_options(url: URL, timeout: timedelta) -> tuple[Mapping[str, Any], Callable[[Any, Any], None]]:
+    """What `create_engine` is given for an engine of our own, and what is called with each new connection.
+
+    Raises SettingsError for a database without support.
+    """
     match url.get_backend_name(), url.get_driver_name():
         case "sqlite", "pysqlite":
-            return sqlite_options(url, timeout)
+            return sqlite_options(url, timeout), lambda raw, _: None
         case "postgresql", "psycopg":
-            return postgres_options(timeout)
+            return postgres_options(timeout), lambda raw, _: bound_replies(raw, timeout)
         case name, driver:
             raise SettingsError("jobs.db.url", f"{name}+{driver} is not supported: use sqlite or postgresql+psycopg")

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from sqlalchemy import URL, Engine, create_engine, make_url
+from sqlalchemy import URL, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import AssertionPool, QueuePool, StaticPool
 
@@ -24,8 +24,8 @@ def open_engine(url: str | URL, *, timeout: timedelta = TIMEOUT, pool_size: int 
     """
     try:
         parsed = make_url(url)
-        options = connect_options(parsed, timeout)
-        return create_engine(
+        options, on_connect = connect_options(parsed, timeout)
+        engine = create_engine(
             parsed,
             pool_size=pool_size,
             max_overflow=pool_size,
@@ -33,6 +33,8 @@ def open_engine(url: str | URL, *, timeout: timedelta = TIMEOUT, pool_size: int 
             pool_pre_ping=False,
             **options,
         )
+        event.listen(engine, "connect", on_connect)
+        return engine
     except (ArgumentError, NoSuchModuleError, ImportError) as exc:
         raise SettingsError("jobs.db.url", f"cannot be used: {type(exc).__name__}") from exc
 

@@ -136,3 +136,22 @@ def postgres_options(timeout: timedelta) -> Mapping[str, Any]:
             "application_name": "wagoe-jobs",
         }
     }
+
+
+def bound_replies(raw: Any, timeout: timedelta) -> None:
+    """Let every wait of this driver's connection for a reply end after `timeout`, with the connection closed.
+
+    A server that is stopped, or a reply that was lost on the way, is noticed by nothing else: TCP goes on
+    acknowledging, and the server's own time-outs stand still with it.
+    """
+    wait, seconds = raw.wait, timeout.total_seconds()
+
+    def bounded(gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        try:
+            return wait(gen, interval, seconds if timeout is None else timeout)
+        except Exception as exc:
+            if type(exc).__name__ == "_WaitTimeout":  # by name: the driver is imported by whoever has an engine of it
+                raw.pgconn.finish()
+            raise
+
+    raw.wait = bounded

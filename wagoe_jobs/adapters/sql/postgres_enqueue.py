@@ -15,7 +15,6 @@ from sqlalchemy import (
     SmallInteger,
     Text,
     delete,
-    exists,
     select,
 )
 from sqlalchemy.dialects.postgresql import UUID, insert
@@ -57,17 +56,22 @@ class ArrayEnqueuer:
             waiting_status(now, due_at), due_at, now, now,
         )  # fmt: skip
         self._insert = insert(q).from_select(_COLUMNS, rows).on_conflict_do_nothing().returning(q.c.id)
-        self._take_out = (
-            delete(q).where(db.dialect.among(q.c.id), exists(select(s.c.id).where(s.c.id == q.c.id))).returning(q.c.id)
-        )
+        self._ended = select(s.c.id).where(db.dialect.among(s.c.id))
+        self._take_out = delete(q).where(db.dialect.among(q.c.id))
 
     def insert(self, conn: Connection, rows: Rows) -> Sequence[bool]:
         answers, fresh = first_times(rows, set())
         arrays = {name: _array(name, [row[name] for row in fresh]) for name, _ in _ARRAYS}
         stored = set(conn.execute(self._insert, {**arrays, **self._db.clock()}).scalars())
-        if stored:
-            stored.difference_update(conn.execute(self._take_out, {"ids": array(stored)}).scalars())
+        stored -= self._without_history(conn, stored) if stored else set()
         return [new and row["p_id"] in stored for new, row in zip(answers, rows, strict=True)]
+
+    def _without_history(self, conn: Connection, ids: set[str]) -> set[str]:
+        """The ids that have ended before; their new rows are taken out again."""
+        ended = set(conn.execute(self._ended, {"ids": array(ids)}).scalars())
+        if ended:
+            conn.execute(self._take_out, {"ids": array(ended)})
+        return ended
 
 
 def _array(name: str, values: Sequence[Any]) -> str:

@@ -27,7 +27,7 @@ from sqlalchemy.exc import DBAPIError
 from wagoe_jobs.adapters.sql.connections import Database, driver
 from wagoe_jobs.adapters.sql.dialect import Exchange, Verdict
 from wagoe_jobs.adapters.sql.enqueue import Enqueuer, LockedEnqueuer
-from wagoe_jobs.adapters.sql.exchange import PortableExchange
+from wagoe_jobs.adapters.sql.exchange import LockedExchange
 from wagoe_jobs.adapters.sql.tables import Shape, Tables
 from wagoe_jobs.adapters.sql.wakeup import FileWatch
 from wagoe_jobs.errors import SettingsError
@@ -63,14 +63,11 @@ class SQLite:
         return conn
 
     def begin(self, conn: Connection) -> None:
-        raw = driver(conn)
-        if raw.in_transaction:  # the engine has a hook of its own that begins, deferred
-            conn.exec_driver_sql("ROLLBACK")
+        _leave_deferred(conn)
         conn.exec_driver_sql("BEGIN IMMEDIATE")
 
     def settle_down(self, db: Database) -> None:
-        # kept in the file: readers and the one writer do not wait for one another
-        db.read(lambda conn: conn.exec_driver_sql("PRAGMA journal_mode=WAL").close())
+        db.read(_write_ahead)
 
     def lock_schema(self, conn: Connection, tables: Tables) -> None:
         """`begin` took the lock."""
@@ -106,10 +103,23 @@ class SQLite:
         return LockedEnqueuer(db)
 
     def exchange(self, db: Database, lease_us: int) -> Exchange:
-        return PortableExchange(db, lease_us)
+        return LockedExchange(db, lease_us)
 
     def wake_up(self, db: Database, queue: str) -> WakeUp:
         return FileWatch(db)
+
+
+def _leave_deferred(conn: Connection) -> None:
+    """End what a hook of the engine's owner begins on a connection fresh from the pool."""
+    conn.begin()
+    if driver(conn).in_transaction:
+        conn.exec_driver_sql("ROLLBACK")
+
+
+def _write_ahead(conn: Connection) -> None:
+    """Let readers and the one writer not wait for one another; the file keeps this."""
+    _leave_deferred(conn)
+    conn.exec_driver_sql("PRAGMA journal_mode=WAL").close()
 
 
 def sqlite_options(url: URL, timeout: timedelta) -> Mapping[str, Any]:

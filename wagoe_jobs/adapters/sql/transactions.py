@@ -18,6 +18,7 @@ _ASYNC_HINT = (
     "the queue is synchronous: use Jobs.aenqueue(tx=...), or "
     "await tx.run_sync(lambda sync: queue.enqueue_in_tx(sync, jobs))"
 )
+_OTHER_DATABASE = "the transaction is of another database than the queue"
 
 
 class Transactions:
@@ -33,6 +34,8 @@ class Transactions:
         """The connection to write on. Raises NotATransaction, which says what to pass instead."""
         with translating(self._db.dialect):
             conn = self._current(tx)
+            if conn.dialect.name != self._db.engine.dialect.name:
+                raise NotATransaction(_OTHER_DATABASE)
             self._check_open(conn)
             self._check_store(conn)
             return conn
@@ -81,9 +84,8 @@ class Transactions:
     def _check_store(self, conn: Connection) -> None:
         if conn.engine.pool is self._db.engine.pool:
             return
-        same_kind = conn.dialect.name == self._db.engine.dialect.name
-        if not same_kind or self._id_behind(conn) != self._own():
-            raise NotATransaction("the transaction is of another database than the queue")
+        if self._id_behind(conn) != self._own():
+            raise NotATransaction(_OTHER_DATABASE)
 
     def _id_behind(self, conn: Connection) -> str | None:
         pool = conn.engine.pool
