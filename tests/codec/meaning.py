@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from wagoe_jobs.core.job import to_micros
-from wagoe_jobs.core.transit_types import URI, Keyword, Symbol
+from wagoe_jobs.core.transit_types import DECIMAL_BITS, URI, Keyword, Symbol
 
 
 def described(value: Any) -> list[Any]:
@@ -25,10 +25,12 @@ def described(value: Any) -> list[Any]:
             return ["bool", value]
         case str():
             return ["str", value]
+        case int() if value.bit_length() > DECIMAL_BITS:
+            return ["tagged", "py/int", ["str", hex(value)]]
         case int() | float():
             return ["number", _number(value)]
         case Decimal():
-            return ["decimal", str(value)]
+            return ["decimal", str(value)] if value.is_finite() else ["tagged", "py/decimal", ["str", str(value)]]
         case bytes():
             return ["bytes", b64encode(value).decode()]
         case UUID():
