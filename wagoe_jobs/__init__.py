@@ -8,8 +8,9 @@ from importlib import import_module
 TYPE_CHECKING = False  # as typing has it, which takes five times as long to import as everything here
 
 if TYPE_CHECKING:
-    from wagoe_jobs.client import Enqueued, Jobs, new_job
+    from wagoe_jobs.client import Jobs, new_job
     from wagoe_jobs.context import JobContext
+    from wagoe_jobs.core.enqueued import Enqueued
     from wagoe_jobs.core.job import ErrorInfo, Job, Priority, Status
     from wagoe_jobs.core.outcome import Discard, Failure, Retry, Snooze, Success
     from wagoe_jobs.errors import (
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
     from wagoe_jobs.worker import Worker
 
 _HOMES = {
-    "client": ("Enqueued", "Jobs", "new_job"),
+    "client": ("Jobs", "new_job"),
     "context": ("JobContext",),
+    "core.enqueued": ("Enqueued",),
     "core.job": ("ErrorInfo", "Job", "Priority", "Status"),
     "core.outcome": ("Discard", "Failure", "Retry", "Snooze", "Success"),
     "errors": (

@@ -257,6 +257,14 @@ def test_an_id_can_be_pickled_compared_and_used_as_any_uuid() -> None:
     assert str(given) == str(id)
 
 
+def test_a_job_may_name_another_by_what_enqueue_answered(jobs: Jobs) -> None:
+    first = jobs.enqueue("x")
+    job = got(jobs, jobs.enqueue("y", {"after": [first], first: 1}, metadata={"parent": first}))
+    assert job.args == {"after": [UUID(str(first))], UUID(str(first)): 1}
+    assert type(job.args["after"][0]) is UUID
+    assert job.metadata == {"parent": first}
+
+
 def test_many_are_stored_in_order_or_none(jobs: Jobs) -> None:
     made = new_job("made", {"n": 3}, queue="q")
     ids = jobs.enqueue_many([("x", {"n": 1}), (send_letter, {"to": "ann"}), "bare", made, ("x", {"n": 5})])

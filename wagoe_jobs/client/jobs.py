@@ -13,7 +13,6 @@ from typing import ParamSpec, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
 from wagoe_jobs.client.making import (
-    Enqueued,
     Options,
     Preparation,
     What,
@@ -24,6 +23,7 @@ from wagoe_jobs.client.making import (
     inside,
     locate,
 )
+from wagoe_jobs.core.enqueued import Enqueued
 from wagoe_jobs.core.job import Job, Priority, Status, checked_instant, checked_name
 from wagoe_jobs.errors import InvalidJob, NotATransaction
 from wagoe_jobs.ports import Claimed, JobFilter, OnceJobQueue, Page, Runtime, TransactionalJobQueue

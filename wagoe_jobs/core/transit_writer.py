@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from wagoe_jobs.core.enqueued import Enqueued
 from wagoe_jobs.core.transit_advice import advice, key_step, path_of
 from wagoe_jobs.core.transit_types import DECIMAL_BITS, DEPTH_LIMIT, SAFE_INT, SPECIAL, URI, Keyword, Symbol, collide
 from wagoe_jobs.errors import InvalidJob, PayloadTooLarge
@@ -256,6 +257,7 @@ _SCALARS: dict[type, Callable[[Any], Any]] = {
     Decimal: _decimal,
     bytes: lambda value: "~b" + b2a_base64(value, newline=False).decode("ascii"),
     UUID: lambda value: f"~u{value}",
+    Enqueued: lambda value: f"~u{value}",  # jobs name one another by what enqueue answered; it comes back as a UUID
     datetime: lambda value: "~t" + instant_text(value),
     Keyword: _named("~:"),
     Symbol: _named("~$"),

@@ -72,7 +72,7 @@ def _name_of(thing: object) -> str:
     if isinstance(thing, ModuleType):
         return thing.__name__
     declared = getattr(thing, "declarative_parent", None) if isinstance(thing, DynamicContainer) else None
-    named = declared or (thing if hasattr(thing, "__qualname__") else type(thing))
+    named = declared or (thing if isinstance(thing, type) else type(thing))
     return f"{named.__module__}.{named.__qualname__}"
 
 
@@ -108,9 +108,10 @@ def _contribution(source: Source, settings: Settings) -> Contribution:
         return _of_container(source, source.thing, settings)
     if callable(configure):
         return checked(source.name, _asked(source, settings))
-    if not hasattr(source.thing, "job_handlers"):
+    handlers = getattr(source.thing, "job_handlers", None)
+    if handlers is None:
         raise WiringError(f"{source.name}: neither configure nor job_handlers is there, so it would add nothing")
-    return checked(source.name, Contribution(job_handlers=source.thing.job_handlers))
+    return checked(source.name, Contribution(job_handlers=handlers))
 
 
 def _asked(source: Source, settings: Settings) -> object:
