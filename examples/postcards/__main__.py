@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from types import FrameType
 
+from sqlalchemy import URL
+
 from containers.app import node_settings
 from examples.postcards.nodes import Node, how_it_ended
 from examples.postcards.places import FOLDER, Places
@@ -38,7 +40,7 @@ def main() -> int:
     places = Places(options.folder.resolve())
     resumed = _prepared(places, fresh=options.fresh)
     os.environ[FOLDER] = str(places.root)
-    os.environ.setdefault("WAGOE_JOBS__DB__URL", f"sqlite:///{places.database}")
+    os.environ.setdefault("WAGOE_JOBS__DB__URL", URL.create("sqlite", database=str(places.database)).render_as_string())
     signal.signal(signal.SIGTERM, _as_interrupt)
     show = Show(resumed=resumed)
     began = time.monotonic()

@@ -48,9 +48,6 @@ def run(arguments: Sequence[str]) -> int:
     except JobsError as error:
         _report(error, as_json="--json" in arguments)
         return code_of(error)
-    except BrokenPipeError:
-        sys.stdout = None  # the reader has gone: nothing is left to flush to
-        return Exit.OK
     except Exception:  # noqa: BLE001 - the process's last turn: tells a fault apart from every answer
         traceback.print_exc()
         return Exit.BROKEN
