@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from wagoe_jobs.cli.app import app, jobs_app
+from wagoe_jobs.cli.database import db_app
 from wagoe_jobs.cli.exits import Exit
 from wagoe_jobs.settings import load_settings
 
@@ -46,7 +48,12 @@ def test_the_newcomers_program_runs_as_it_stands(tmp_path: Path):
     (program,) = blocks("python")
     (tmp_path / "program.py").write_text(program)
     done = subprocess.run(
-        [sys.executable, "-W", "error", "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-W", "error", "program.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert (done.stdout, done.stderr, done.returncode) == ("to ann@example.org\ncompleted\n", "", 0)
 
@@ -81,7 +88,9 @@ def test_the_worker_of_the_readme_runs_what_the_readme_enqueues(tmp_path: Path):
     (enqueue,) = (arguments[1:] for arguments in commands("wagoe-jobs enqueue"))
     (worker,) = (arguments[1:] for arguments in commands("wagoe-jobs worker"))
     id = json.loads(cli(*enqueue, "--json", folder=tmp_path).stdout)["id"]
-    node = subprocess.Popen([sys.executable, "-m", "wagoe_jobs.cli", *worker], cwd=ROOT, env=example_environment(tmp_path))
+    node = subprocess.Popen(
+        [sys.executable, "-m", "wagoe_jobs.cli", *worker], cwd=ROOT, env=example_environment(tmp_path)
+    )
     try:
         shown = None
         for _ in range(60):
@@ -113,3 +122,11 @@ def test_the_reading_order_names_at_most_ten_files_that_exist():
     files = re.findall(r"^\d+\. \[`?([\w/.]+)`?\]", page, re.M)
     assert 5 <= len(files) <= 10
     assert [file for file in files if not (ROOT / file).is_file()] == []
+
+
+def test_the_page_of_the_script_lists_every_command():
+    page = (ROOT / "docs" / "cli.md").read_text()
+    for group, prefix in ((app, ""), (jobs_app, "jobs "), (db_app, "db ")):
+        for command in group.registered_commands:
+            assert command.callback is not None
+            assert f"`{prefix}{command.name or command.callback.__name__}" in page
