@@ -1,0 +1,149 @@
+"""An engine of our own is bounded in everything it waits for, and a lent one is looked at before it is used."""
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import NullPool, StaticPool, make_url, text
+
+from tests.conftest import Engines
+from tests.proxy import Proxy
+from tests.servers import PostgresServer
+from tests.sql.conftest import LINE, Parts, new_job
+from wagoe_jobs.adapters import sql
+from wagoe_jobs.errors import BackendUnavailable, SettingsError
+
+SECOND = timedelta(seconds=1)
+
+
+@pytest.mark.parametrize(
+    "url", ["sqlite://", "sqlite:///:memory:", "sqlite:///file:x?mode=memory&cache=shared&uri=true"]
+)
+def test_sqlite_in_memory_is_refused_with_the_provider_to_use(url: str) -> None:
+    with pytest.raises(SettingsError, match='provider = "memory"') as refusal:
+        sql.open_engine(url)
+    assert refusal.value.path == "jobs.db.url"
+
+
+@pytest.mark.parametrize(
+    "url", ["", "no url", "oracle://x/y", "postgresql+pg8000://u:s3cret@h/d", "mysql+nothing://u:s3cret@h/d"]
+)
+def test_a_url_that_cannot_be_used_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(SettingsError) as refusal:
+        sql.open_engine(url)
+    assert refusal.value.path == "jobs.db.url"
+    assert "s3cret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "most"),
+    [
+        ({"pool_size": 2, "max_overflow": 1}, 3),
+        ({"pool_size": 5, "max_overflow": 10}, 15),
+        ({"poolclass": StaticPool}, 1),
+        ({"pool_size": 1, "max_overflow": -1}, None),
+        ({"poolclass": NullPool}, None),
+    ],
+)
+def test_a_pool_that_is_too_small_is_refused_with_the_figure(
+    engines: Engines, sqlite_url: str, options: dict[str, Any], most: int | None
+) -> None:
+    engine = engines(sqlite_url, **options)
+    sql.check_pool(engine, most or 1_000)
+    if most is not None:
+        with pytest.raises(SettingsError, match=f"{most} connections, this node needs {most + 1}"):
+            sql.check_pool(engine, most + 1)
+
+
+def test_the_figure_is_enough(database_url: str, engines: Engines, open_parts: Callable[..., Parts]) -> None:
+    needed = sql.connections_needed(1)
+    parts = open_parts(engines(database_url, pool_size=needed, max_overflow=0, pool_timeout=1))
+    parts.queue.enqueue(new_job())
+    with parts.queue.wake_up(LINE):
+        claims = parts.queue.claim(LINE, "w", 1)
+        parts.queue.renew(claims)
+        assert parts.queue.ack(claims[0])
+
+
+def unreachable(server: PostgresServer, proxy: Proxy) -> None:
+    proxy.refuse()
+    proxy.cut()
+
+
+def mute(server: PostgresServer, proxy: Proxy) -> None:
+    proxy.drop_replies()
+
+
+METHODS: dict[str, Callable[[Parts], object]] = {
+    "enqueue": lambda parts: parts.queue.enqueue(new_job()),
+    "claim": lambda parts: parts.queue.claim(LINE, "w", 1),
+    "renew": lambda parts: parts.queue.renew([]),
+    "next_due": lambda parts: parts.queue.next_due(),
+    "process_scheduled": lambda parts: parts.queue.process_scheduled(),
+    "reclaim": lambda parts: parts.queue.reclaim_abandoned(),
+    "search": lambda parts: parts.store.search(),
+}
+
+
+@pytest.mark.parametrize("outage", [unreachable, mute], ids=lambda outage: outage.__name__)
+def test_a_database_that_does_not_answer_is_given_up_in_time(
+    postgres: PostgresServer, postgres_url: str, open_parts: Callable[..., Parts], outage: Callable[..., None]
+) -> None:
+    with Proxy(postgres.port) as proxy:
+        engine = sql.open_engine(make_url(postgres_url).set(port=proxy.port), timeout=SECOND)
+        parts = open_parts(engine)
+        for call in METHODS.values():
+            call(parts)
+        outage(postgres, proxy)
+        for name, call in METHODS.items():
+            began = time.monotonic()
+            with pytest.raises(BackendUnavailable) as failure:
+                call(parts)
+            assert failure.value.backend == "db", name
+            assert time.monotonic() - began < 4, name
+        proxy.refuse(False)
+        proxy.drop_replies(False)
+        for name, call in METHODS.items():
+            assert call(parts) is not BackendUnavailable, name
+        parts.queue.close()
+        engine.dispose()
+
+
+def test_a_statement_that_takes_too_long_is_given_up(postgres_url: str, open_parts: Callable[..., Parts]) -> None:
+    engine = sql.open_engine(postgres_url, timeout=SECOND)
+    parts = open_parts(engine)
+    with engine.connect() as other:
+        other.execute(text("lock table job_queue in access exclusive mode"))
+        began = time.monotonic()
+        with pytest.raises(BackendUnavailable):
+            parts.queue.size(LINE)
+        assert time.monotonic() - began < 3
+    assert parts.queue.size(LINE) == 0
+    parts.queue.close()
+    engine.dispose()
+
+
+def test_settings_of_kept_connections_never_reach_the_pool(postgres_url: str, engines: Engines) -> None:
+    engine = engines(postgres_url, pool_size=3, max_overflow=0)
+    sql.create_jobs_table(engine)
+    queue = sql.job_queue(engine)
+    queue.claim(LINE, "w", 1)
+    with queue.wake_up(LINE):
+        queue.renew([])
+    queue.close()
+    assert engine.pool.checkedout() == 0
+    connections = [engine.connect() for _ in range(3)]
+    for conn in connections:
+        assert conn.execute(text("show enable_seqscan")).scalar() == "on"
+        assert conn.execute(text("show plan_cache_mode")).scalar() == "auto"
+        assert conn.execute(text("select count(*) from pg_listening_channels()")).scalar() == 0
+        conn.close()
+
+
+def test_a_connection_that_came_over_a_fork_is_refused(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts.queue.enqueue(new_job())
+    monkeypatch.setattr("wagoe_jobs.adapters.sql.connections.os.getpid", lambda: -1)
+    with pytest.raises(BackendUnavailable, match="fork"):
+        parts.queue.claim(LINE, "w", 1)
