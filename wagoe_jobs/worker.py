@@ -271,7 +271,9 @@ def _tidied(result: Result) -> Result:
             return replace(
                 result,
                 message=text_of(result.message),
-                type=text_of(result.type)[:200],
+                type=text_of(result.type),
+                exception_class=None if result.exception_class is None else text_of(result.exception_class),
+                stacktrace=None if result.stacktrace is None else text_of(result.stacktrace),
                 details=_details(result.details),
             )
         case Retry(after) if not isinstance(after, timedelta):

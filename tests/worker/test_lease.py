@@ -92,9 +92,7 @@ def test_a_single_worker_renews_too(open_house: OpenHouse) -> None:
 
 
 @pytest.mark.fault(7, 8)
-def test_a_run_whose_claim_was_lost_sees_it_and_writes_nothing(
-    open_house: OpenHouse, said: Callable[[], str]
-) -> None:
+def test_a_run_whose_claim_was_lost_sees_it_and_writes_nothing(open_house: OpenHouse, said: Callable[[], str]) -> None:
     house = open_house(timedelta(milliseconds=600))
     told = threading.Event()
 
