@@ -7,7 +7,6 @@ import pytest
 
 from wagoe_jobs.errors import SettingsError
 from wagoe_jobs.settings import JobsSettings, load_settings
-from wagoe_jobs.settings.names import leaves
 from wagoe_jobs.settings.sources import laid_over
 
 REPOSITORY = Path(__file__).parents[2]
@@ -231,13 +230,6 @@ def test_the_process_environment_is_read_unless_another_is_given(monkeypatch: py
     settings = load_settings(given={"jobs": {}})
     assert settings.jobs is not None
     assert settings.jobs.lease_ms == 777
-
-
-def test_the_example_file_names_every_setting_with_its_default() -> None:
-    path = REPOSITORY / "settings" / "jobs.toml"
-    text = path.read_text()
-    assert jobs_of(path) == JobsSettings()
-    assert [name for *_, name in (path for path, _ in leaves(JobsSettings)) if name not in text] == []
 
 
 @pytest.mark.parametrize("node", sorted(path.name for path in (REPOSITORY / "settings").glob("*.toml")))
