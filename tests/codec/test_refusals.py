@@ -112,7 +112,7 @@ def test_a_value_is_refused_with_its_path_and_what_to_do(name):
         ([{1, Colour.RED} - {1}], "args[0][<Colour.RED: 1>]"),
         ({"t": (0, [object])}, 'args["t"][1][0]'),
         ({(1,): {"x": object}}, 'args[(1,)]["x"]'),
-        ({Keyword("k"): object}, "args[<Keyword k >]"),
+        ({Keyword("k"): object}, f"args[{Keyword('k')!r}]"),
         ({"\ud800": 1}, r'args["\ud800"]'),
         ({datetime(2026, 1, 1): 1}, "args[datetime.datetime(2026, 1, 1, 0, 0)]"),  # noqa: DTZ001 - the fault itself
     ],
