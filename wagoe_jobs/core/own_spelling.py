@@ -18,7 +18,7 @@ from wagoe_jobs.core.transit_types import SPECIAL
 
 _NAME = r'"~:([^"\\\x00-\x1f]+)"'
 _COUNT = r"(0|[1-9][0-9]{0,8})"
-_INSTANT = r'"~t([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z)"'
+_INSTANT = r'"~t([0-9-]{10}T[0-9:]{8}\.[0-9]{6}Z)"'  # of these fromisoformat takes but the one form that is meant
 _head = re.compile(
     r'\{"~:id":"~u([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"'
     rf',"~:job-type":{_NAME},"~:queue":{_NAME},"~:status":{_NAME},"~:priority":{_NAME}'

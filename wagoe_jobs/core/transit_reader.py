@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from wagoe_jobs.core import transit_scalars as scalars
-from wagoe_jobs.core.transit_types import DEPTH_LIMIT, SPECIAL, collide
+from wagoe_jobs.core.transit_types import COLLISION_LIMIT, DEPTH_LIMIT, SPECIAL, collide
 from wagoe_jobs.errors import Undecodable
 
 CACHE_SIZE = 44 * 44
 _ZERO = ord("0")
 _DIGITS = 44
 _SHORTEST_CACHED = 4
+_PARSERS = {"~" + letter: parser for letter, parser in scalars.PARSERS.items()}
 _CACHED = ("~:", "~$", "~#")  # what is cached wherever it stands; a map key always is
 
 
@@ -41,7 +42,10 @@ class Reader:
         """
         kind = type(node)
         if kind is str:
-            return node if node[:1] not in SPECIAL else _no_tag(self._special(node, as_key=False))
+            if node[:1] not in SPECIAL:
+                return node
+            parser = None if self._cached else _PARSERS.get(node[:2])
+            return _no_tag(self._special(node, as_key=False)) if parser is None else parser(node[2:])
         if kind is not dict and kind is not list:
             return node
         tag, rep = self._tag_of(node)
@@ -180,10 +184,10 @@ def _scalar_of(tag: Any, value: Any) -> Any:
 
 def _parsed(text: str) -> object:
     """The value of a string that begins with a tilde."""
-    letter = text[1:2]
-    parser = scalars.PARSERS.get(letter)
+    parser = _PARSERS.get(text[:2])
     if parser is not None:
         return parser(text[2:])
+    letter = text[1:2]
     if letter == "#":
         return _Tag(text[2:])
     if letter and letter in "~^`":
@@ -211,7 +215,7 @@ def _check_keys(keys: list[Any]) -> None:
         hash(tuple(keys))
     except TypeError:
         raise Undecodable("a signalling not-a-number is no key") from None
-    if collide(keys):
+    if len(keys) > COLLISION_LIMIT and collide(keys):
         raise Undecodable("too many keys or members have one hash")
 
 

@@ -8,7 +8,17 @@ from collections.abc import Collection, Hashable
 
 from transit.transit_types import URI, Keyword, Symbol
 
-__all__ = ["DECIMAL_BITS", "DEPTH_LIMIT", "SAFE_INT", "SPECIAL", "URI", "Keyword", "Symbol", "collide"]
+__all__ = [
+    "COLLISION_LIMIT",
+    "DECIMAL_BITS",
+    "DEPTH_LIMIT",
+    "SAFE_INT",
+    "SPECIAL",
+    "URI",
+    "Keyword",
+    "Symbol",
+    "collide",
+]
 
 DEPTH_LIMIT = 200
 SAFE_INT = 2**53  # a bare JSON number of this size or more is rounded by readers that have only doubles
