@@ -170,7 +170,7 @@ class Lane:
         return LaneStatus(
             queue=self.name,
             slots=[slot.status() for slot in self._slots],
-            lost=len(self._lost),
+            lost=sum(slot.alive for slot in self._lost),
             waiting=len(crossing.ready),
             unsettled=len(crossing.finished),
             settled=crossing.settled,
@@ -180,7 +180,7 @@ class Lane:
     def _replace(self, slot: Slot, claim: Claim) -> None:
         log.error("job %s outlasts its time-out: %s is lost to it and replaced", claim.id, slot.name)
         failure = timed_out(slot.timeout)
-        self._lost.append(slot)
+        self._lost = [other for other in self._lost if other.alive] + [slot]
         self._slots = [other for other in self._slots if other is not slot]
         self._finish(self._worker.conclude(claim, failure, slot.claimed_us, slot.began_us))
         if not self._stopping:
@@ -316,7 +316,5 @@ class Lane:
             slot.close()
         except BaseException as exc:  # noqa: BLE001 - closing a loop runs what handlers left in it
             log.warning("closing the event loop of %s: %r", slot.name, exc)
-        if slot.lost:
-            self._lost.remove(slot)
-        elif not self._closed:
+        if not (slot.lost or self._closed):
             self.clear()

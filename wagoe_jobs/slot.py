@@ -58,6 +58,10 @@ class Slot(Seat):
             self.lost = True
             return self.claim
 
+    @property
+    def alive(self) -> bool:
+        return self.thread is not None and self.thread.is_alive()
+
     def park(self) -> None:
         """Sleep until `wake`; each `wake` ends one `park`, whichever comes first."""
         self._latch.acquire()

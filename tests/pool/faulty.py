@@ -31,12 +31,14 @@ CALLED_BY_POOLS = (
 class FaultyQueue:
     """A leased, waking queue over another. `plan` may be replaced at any time; `calls` counts them."""
 
-    def __init__(self, queue: Any, plan: Plan, error: Callable[[], Exception] = lambda: BackendUnavailable("x")) -> None:
+    def __init__(
+        self, queue: Any, plan: Plan, error: Callable[[], Exception] = lambda: BackendUnavailable("x")
+    ) -> None:
         self.real = queue
         self.plan = plan
         self.calls: Counter[str] = Counter()
         self.failed: Counter[str] = Counter()
-        self._error = error
+        self._error = error or (lambda: BackendUnavailable("x"))
         self._lock = threading.Lock()
 
     @property

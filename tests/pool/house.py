@@ -73,7 +73,9 @@ class House:
     def new(self, type: str = "work", args: object = None, **options: Any) -> Job:
         return make_job(type, args, id=self.ids.new(), now=Clock().now(), **options)
 
-    def enqueue(self, type: str = "work", args: object = None, *, delay: timedelta | None = None, **options: Any) -> UUID:
+    def enqueue(
+        self, type: str = "work", args: object = None, *, delay: timedelta | None = None, **options: Any
+    ) -> UUID:
         job = self.new(type, args, **options)
         assert self.queue.enqueue_many([job], delay=delay) == [True]
         return job.id

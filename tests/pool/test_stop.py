@@ -21,8 +21,7 @@ def opened_soon(gate: Gate) -> None:
 
 
 @pytest.mark.fault(9)
-def test_a_handler_that_ends_during_the_stop_is_settled_before_it_returns(open_house: OpenHouse, ledger: Ledger) -> None:
-    house = open_house()
+def test_a_handler_that_ends_during_the_stop_is_settled_before_it_returns(house: House, ledger: Ledger) -> None:
     gate = Gate(ledger)
     ids = house.enqueue_numbers(3)
     with house.pool({"work": gate}, count=3) as pool:
