@@ -14,10 +14,14 @@ from sqlalchemy import (
     Integer,
     SmallInteger,
     Text,
+    bindparam,
+    cast,
     delete,
+    func,
+    literal,
     select,
 )
-from sqlalchemy.dialects.postgresql import UUID, insert
+from sqlalchemy.dialects.postgresql import ARRAY, UUID, Insert, insert
 from sqlalchemy.types import TypeEngine
 
 from wagoe_jobs.adapters.sql.connections import Database
@@ -40,6 +44,7 @@ _COLUMNS = (
     "id", "queue", "priority_rank", "type", "tenant", "budget", "payload",
     "status", "execute_at", "created_at", "updated_at",
 )  # fmt: skip
+_PROBE = "probe"
 
 
 class ArrayEnqueuer:
@@ -56,7 +61,10 @@ class ArrayEnqueuer:
             waiting_status(now, due_at), due_at, now, now,
         )  # fmt: skip
         self._insert = insert(q).from_select(_COLUMNS, rows).on_conflict_do_nothing().returning(q.c.id)
-        self._ended = select(s.c.id).where(db.dialect.among(s.c.id))
+        ended = select(func.array_agg(s.c.id)).where(db.dialect.among(s.c.id)).scalar_subquery()
+        self._ended = select(func.current_setting("transaction_isolation"), ended)
+        self._probe = _probe(db)
+        self._remove_probe = delete(s).where(db.dialect.among(s.c.id), s.c.status == _PROBE)
         self._take_out = delete(q).where(db.dialect.among(q.c.id))
 
     def insert(self, conn: Connection, rows: Rows) -> Sequence[bool]:
@@ -68,7 +76,12 @@ class ArrayEnqueuer:
 
     def _without_history(self, conn: Connection, ids: set[str]) -> set[str]:
         """The ids that have ended before; their new rows are taken out again."""
-        ended = set(conn.execute(self._ended, {"ids": array(ids)}).scalars())
+        isolation, found = conn.execute(self._ended, {"ids": array(ids)}).one()
+        if isolation != "read committed":
+            # an old snapshot does not see what has ended since; writing the same key does, and fails as it should
+            conn.execute(self._probe, {"ids": array(ids)})
+            conn.execute(self._remove_probe, {"ids": array(ids)})
+        ended = {str(id) for id in found or ()}
         if ended:
             conn.execute(self._take_out, {"ids": array(ended)})
         return ended
@@ -76,3 +89,17 @@ class ArrayEnqueuer:
 
 def _array(name: str, values: Sequence[Any]) -> str:
     return texts(values) if name in _TEXTS else array(values)
+
+
+def _probe(db: Database) -> Insert:
+    """An insert of history rows that are not meant to stay; only ids matter."""
+    s = db.tables.store
+    ids = func.unnest(cast(bindparam("ids", type_=Text), ARRAY(UUID(as_uuid=False)))).column_valued("id")
+    numbers = ("priority_rank", "created_at", "updated_at", "completed_at", "abandoned")
+    row = {
+        "id": ids,
+        "status": literal(_PROBE),
+        **{name: literal("") for name in ("queue", "type", "payload")},
+        **{name: literal(0) for name in numbers},
+    }
+    return insert(s).from_select(list(row), select(*row.values())).on_conflict_do_nothing()
