@@ -355,13 +355,16 @@ def case_an_interrupted_claim_uses_nothing_up_and_the_next_one_does(backend: Bac
 
 
 @covers("reclaim_abandoned", State.CANCEL_REQUESTED)
-def case_the_wish_to_cancel_outlives_a_dead_holder(backend: Backend) -> None:
-    subject = bring(backend, State.CANCEL_REQUESTED)
-    backend.expire()
-    backend.queue.reclaim_abandoned()
-    for claim in backend.queue.claim(QUEUE, "bob", 1):
-        backend.queue.settle([ending(claim, Status.RETRYING)])
-    assert backend.look(subject.job).status is Status.CANCELLED
+def case_a_job_whose_holder_died_before_it_saw_the_wish_to_cancel_ends_as_cancelled(backend: Backend) -> None:
+    for max_retries in (3, 0):
+        job = backend.put(max_retries=max_retries)
+        backend.take()
+        backend.queue.cancel(job.id)
+        backend.expire()
+        [reclaimed] = backend.queue.reclaim_abandoned()
+        assert (reclaimed.id, reclaimed.abandoned, reclaimed.buried) == (str(job.id), 1, False)
+        assert backend.look(job).status is Status.CANCELLED
+    assert standing(backend) == {Place.ENDED: 2}
 
 
 @covers("cancel", State.READY)

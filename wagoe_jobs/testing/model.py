@@ -114,11 +114,7 @@ class Model:
         record = self.holder(claim)
         if record is None:
             return False
-        if record.cancel_requested:
-            record.place, record.status = Place.ENDED, Status.CANCELLED
-        else:
-            record.place, record.status = Place.READY, Status.PENDING
-        self._release(record)
+        self._return(record)
         return True
 
     def interrupt(self, claim: Claim) -> bool:
@@ -130,12 +126,11 @@ class Model:
     def reclaim(self, record: Record) -> bool:
         """Whether it is buried."""
         record.abandoned += not record.interrupted
-        counted, requested = not record.interrupted, record.cancel_requested
-        buried = counted and buries_abandoned(record.retries, record.abandoned, record.job.max_retries)
-        self._release(record)
-        record.cancel_requested = requested and not buried
-        record.place = Place.ENDED if buried else Place.READY
-        record.status = Status.FAILED if buried else Status.PENDING
+        otherwise = record.interrupted or record.cancel_requested
+        buried = not otherwise and buries_abandoned(record.retries, record.abandoned, record.job.max_retries)
+        self._return(record)
+        if buried:
+            record.place, record.status = Place.ENDED, Status.FAILED
         return buried
 
     def promote(self, record: Record) -> None:
@@ -172,6 +167,13 @@ class Model:
             record.place, record.due = Place.SCHEDULED, (self.now + delay, number)
         else:
             record.place, record.status, record.seq = Place.READY, Status.PENDING, number
+
+    def _return(self, record: Record) -> None:
+        if record.cancel_requested:
+            record.place, record.status = Place.ENDED, Status.CANCELLED
+        else:
+            record.place, record.status = Place.READY, Status.PENDING
+        self._release(record)
 
     def _release(self, record: Record) -> None:
         record.claim = None

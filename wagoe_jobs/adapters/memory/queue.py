@@ -98,10 +98,7 @@ class MemoryJobQueue:
         with self.state.lock:
             now, rows = self.state.now_us(), self._held(claims)
             for row in rows:
-                if row.cancel_requested:
-                    self.state.end(row, Status.CANCELLED, now)
-                else:
-                    self.state.give_back(row, now)
+                self._return(row, now)
             self.state.tell({row.queue for row in rows})
             return len(rows)
 
@@ -225,14 +222,22 @@ class MemoryJobQueue:
         self.state.extend(row, now_us + self._lease_us)
         return Hold.CANCEL_REQUESTED if row.cancel_requested else Hold.HELD
 
+    def _return(self, row: Row, now_us: int) -> None:
+        """To its old place, unless its cancellation was asked for meanwhile."""
+        if row.cancel_requested:
+            self.state.end(row, Status.CANCELLED, now_us)
+        else:
+            self.state.give_back(row, now_us)
+
     def _reclaim(self, row: Row, now_us: int) -> Reclaimed:
         row.abandoned += not row.interrupted
-        buried = not row.interrupted and buries_abandoned(0, row.abandoned, row.budget)
+        ends_otherwise = row.interrupted or row.cancel_requested
+        buried = not ends_otherwise and buries_abandoned(0, row.abandoned, row.budget)
         if buried:
             row.error = codec.encode_error(abandoned_error(row.abandoned))
             self.state.end(row, Status.FAILED, now_us)
         else:
-            self.state.give_back(row, now_us)
+            self._return(row, now_us)
         return Reclaimed(row.id, row.type, row.queue, row.abandoned, buried)
 
 

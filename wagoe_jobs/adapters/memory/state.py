@@ -67,9 +67,7 @@ class MemoryState:
 
     def give_back(self, row: Row, now_us: int) -> None:
         """Return the row to its old place in the line."""
-        requested = row.cancel_requested
         self.release(row)
-        row.cancel_requested = requested
         row.status = Status.PENDING
         row.started_us = None
         row.updated_us = now_us
