@@ -19,7 +19,7 @@ _INSTANTS = ("execute-at", "created-at", "updated-at", "started-at", "completed-
 
 def is_legacy(node: object) -> bool:
     """Whether parsed JSON is a job of that generation: transit would write the key `~:id`."""
-    return type(node) is dict and "id" in node
+    return type(node) is dict and "id" in node and "~:id" not in node
 
 
 def legacy_fields(node: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Checks the wire against transit-js, both ways, and records what it writes anew. `./dev interop` runs it.
 
-    python -m tests.codec.interop.check            compare with the recorded vectors; exit 1 where they differ
-    python -m tests.codec.interop.check --record   write them
+    python -m tests.codec.interop            compare with the recorded vectors; exit 1 where they differ
+    python -m tests.codec.interop --record   write them
 
 Needs node and npm; the npm package is installed beside this file, at the version that package.json names.
 """
