@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.codec.independent import IndependentReader
 from tests.codec.test_jobs import LIVES
+from tests.codec.test_vectors import VECTORS
 from tests.codec.values import EVERY_TYPE, same
 from wagoe_jobs.core import codec
 from wagoe_jobs.core.transit_types import Keyword
@@ -61,6 +62,7 @@ WRONG = {
     "a code past the last": '["~:abcd","^1"]',
     "a code out of range": '["~:abcd","^~"]',
     "a code that is too long": '["~:abcd","^000"]',
+    "a code with a digit too many": '["~:abcd","^00"]',
     "a code of no digits": '["~:abcd","^"]',
     "the mark of a map elsewhere": '[1,"^ "]',
     "base64 that is cut": '["~bQQ"]',
@@ -239,6 +241,7 @@ TEXTS = [codec.encode_job(job) for job in LIVES.values()]
 TEXTS += [codec.encode_value(value) for value in EVERY_TYPE.values()]
 TEXTS = [text for text in TEXTS if len(text) < 3000]
 TEXTS += [json.dumps(cached(json.loads(text)), ensure_ascii=False) for text in TEXTS]
+TEXTS += [text for vector in VECTORS for text in (vector["json"], vector.get("verbose", "")) if 0 < len(text) < 3000]
 
 
 def test_mutated_payloads_are_undecodable_or_read_as_another_reader_does():

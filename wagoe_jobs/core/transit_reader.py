@@ -133,6 +133,8 @@ class Reader:
         if not digits or len(code) > 3 or not all(0 <= digit < _DIGITS for digit in digits):
             raise Undecodable("a cache code is malformed")
         index = digits[0] if len(digits) == 1 else digits[0] * _DIGITS + digits[1]
+        if len(digits) == 2 and index < _DIGITS:
+            raise Undecodable("a cache code has a digit too many")
         if index >= len(self._cache):
             raise Undecodable("a cache code stands for nothing")
         return self._cache[index]
