@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine, event, text
 
 from tests.sql.conftest import LINE, Parts, new_job
 from wagoe_jobs.adapters.sql import postgres_exchange
+from wagoe_jobs.adapters.sql.claim import PortableClaimer
 from wagoe_jobs.adapters.sql.connections import driver
 from wagoe_jobs.core.job import Priority, Status
 from wagoe_jobs.ports import Answer, Settlement
@@ -71,7 +72,7 @@ def test_a_portable_claim_takes_what_others_left_of_its_candidates(engine: Engin
     parts, other = open_parts(engine, strategy="portable"), open_parts(engine)
     jobs = [new_job() for _ in range(4)]
     parts.queue.enqueue_many(jobs)
-    claimer = parts.queue._exchange._claimer
+    claimer = PortableClaimer(parts.db, 60_000_000)
     seen = parts.db.read(lambda conn: claimer.candidates(conn, LINE, 4))
     taken = other.queue.claim(LINE, "quick", 2)
     left = parts.db.write(lambda conn: claimer.take(conn, LINE, "slow", seen))

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import NullPool, StaticPool, make_url, text
+from sqlalchemy import NullPool, QueuePool, StaticPool, make_url, text
 
 from tests.conftest import Engines
 from tests.proxy import Proxy
@@ -133,6 +133,7 @@ def test_settings_of_kept_connections_never_reach_the_pool(postgres_url: str, en
     with queue.wake_up(LINE):
         queue.renew([])
     queue.close()
+    assert isinstance(engine.pool, QueuePool)
     assert engine.pool.checkedout() == 0
     connections = [engine.connect() for _ in range(3)]
     for conn in connections:

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, event
 
 from tests.conftest import Engines
 from tests.sql.conftest import LINE, Parts, new_job
+from wagoe_jobs.adapters.sql.settle import PortableSettler
 from wagoe_jobs.core.job import Status
 from wagoe_jobs.errors import BackendUnavailable, InvalidJob
 from wagoe_jobs.ports import Answer, Settlement
@@ -32,7 +33,7 @@ def test_an_enqueue_that_waited_for_the_move_to_history_is_a_duplicate(postgres_
     claims = parts.queue.claim(LINE, "w", 1)
     answers: list[bool] = []
     with parts.engine.begin() as settling:
-        settler = parts.queue._exchange._settler
+        settler = PortableSettler(parts.db)
         assert settler.settle(settling, [Settlement(claims[0], Status.COMPLETED)]) == [Answer.APPLIED]
         late = threading.Thread(target=lambda: answers.append(parts.queue.enqueue(job)), name="late")
         late.start()

@@ -9,6 +9,8 @@ from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from tests.conftest import Engines
 from tests.sql.conftest import LINE, Parts, new_job
+from wagoe_jobs.adapters.sql.connections import driver
+from wagoe_jobs.adapters.sql.postgres import channel
 from wagoe_jobs.errors import BackendUnavailable, NotATransaction
 
 
@@ -241,8 +243,8 @@ def test_the_recipe_that_begins_by_itself_is_a_transaction(sqlite_url: str, engi
 def test_news_goes_out_once_and_with_the_commit(postgres_parts: Parts) -> None:
     heard: list[str] = []
     with postgres_parts.engine.connect() as listening:
-        raw = listening.execution_options(isolation_level="AUTOCOMMIT").connection.dbapi_connection
-        raw.execute(f"LISTEN {_channel(postgres_parts)}")
+        raw = driver(listening.execution_options(isolation_level="AUTOCOMMIT"))
+        raw.execute(f"LISTEN {channel(postgres_parts.db.tables)}")
         with postgres_parts.engine.begin() as tx:
             for _ in range(3):
                 postgres_parts.queue.enqueue_in_tx(tx, [new_job(), new_job()])
@@ -252,9 +254,3 @@ def test_news_goes_out_once_and_with_the_commit(postgres_parts: Parts) -> None:
         heard += [notice.payload for notice in raw.notifies(timeout=0.1)]
         listening.invalidate()
     assert heard == [LINE]
-
-
-def _channel(parts: Parts) -> str:
-    from wagoe_jobs.adapters.sql.postgres import channel
-
-    return channel(parts.db.tables)

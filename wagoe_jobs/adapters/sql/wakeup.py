@@ -99,6 +99,9 @@ class Listener:
         with translating(self._db.dialect):
             try:
                 return self._wait(until)
+            except self._db.engine.dialect.loaded_dbapi.Error as exc:
+                self._drop()
+                raise BackendUnavailable(BACKEND, str(exc).partition("\n")[0]) from exc
             except Exception:
                 self._drop()
                 raise
