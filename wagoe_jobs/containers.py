@@ -79,7 +79,9 @@ def _assemble(container: containers.DynamicContainer, settings: Settings, module
             raise WiringError(
                 f"{name}: {capability}: not part of this version, so it would not be used: do not pass it"
             )
-    system = dict(container.providers)
+    assembling = container.providers["assembly"]
+    earlier = assembling.added if isinstance(assembling, Assembling) else frozenset()
+    system = {name: provider for name, provider in container.providers.items() if name not in earlier}
     assembly = assemble(settings, modules or (), system, _finder(container, jobs=settings.jobs is not None))
     registry = container.providers["job_registry"]
     if isinstance(registry, Needing):
@@ -90,6 +92,8 @@ def _assemble(container: containers.DynamicContainer, settings: Settings, module
             provider.disabled = settings.jobs is None
     for name, provider in assembly.providers.items():
         container.set_provider(name, provider)
+    if isinstance(assembling, Assembling):
+        assembling.added = frozenset(assembly.providers)
     return assembly
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import make_url
 
 from wagoe_jobs.core.retry import Backoff, Strategy
 from wagoe_jobs.errors import SettingsError
-from wagoe_jobs.settings import JobsSettings, Settings, load_settings, read_jobs
+from wagoe_jobs.settings import DbSettings, JobsSettings, Settings, WorkersSettings, load_settings, read_jobs
 
 NAIVE = datetime.fromisoformat("2024-01-01T09:00:00")
 NAN, INF = float("nan"), float("inf")
@@ -279,6 +279,15 @@ def test_a_time_without_a_zone_is_refused(given: dict[str, object], path: str) -
     with pytest.raises(SettingsError, match="naive") as caught:
         load_settings(given=given, environ={})
     assert caught.value.path == path
+
+
+def test_tables_may_be_given_as_the_models_that_they_become() -> None:
+    jobs = load(db=DbSettings.model_validate({"url": SECRET, "schema": "s"}), workers=WorkersSettings(count=2))
+    assert (jobs.workers.count, jobs.db.schema_name) == (2, "s")
+    assert jobs.db.url is not None
+    assert jobs.db.url.get_secret_value() == SECRET
+    assert JobsSettings(workers=WorkersSettings(count=2)).workers.count == 2
+    assert read_jobs({"workers": WorkersSettings(queue_name="q")}).workers.polled == ("q",)
 
 
 def test_the_block_alone_reads_as_its_table_would() -> None:

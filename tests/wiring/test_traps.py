@@ -253,6 +253,16 @@ def test_a_reference_survives_being_copied() -> None:
     assert copy.key == "till"
 
 
+def test_singletons_may_be_reset_between_two_runs() -> None:
+    shop = named("shop", providers={"till": providers.Singleton(list, ref("pen"))}, job_handlers={"a": nothing})
+    container: Any = system(shop, named("tools", providers={"pen": providers.Object((1,))}))
+    for _ in range(3):
+        with running(container) as up:
+            assert up.till() == [1]
+            assert up.job_registry().job_types() == ["a"]
+        container.reset_singletons()
+
+
 def test_queue_store_and_stats_are_parts_of_the_one_runtime() -> None:
     with running(system()) as up:
         runtime = up.jobs_runtime()

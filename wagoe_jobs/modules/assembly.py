@@ -96,7 +96,12 @@ def _within(module: Module, collections: Mapping[str, Sequence[tuple[str, object
 
 
 class Assembling(ThreadSafeSingleton[Assembly]):
-    """The provider of an assembly; a boot calls those that it finds before it opens anything."""
+    """The provider of an assembly; a boot calls those that it finds before it opens anything.
+
+    `added` names what the last assembly put into the container, so that another one may replace it.
+    """
+
+    added: frozenset[str] = frozenset()
 
 
 class Needing(ThreadSafeSingleton[Any]):

@@ -29,7 +29,8 @@ from wagoe_jobs.settings.names import (
     table_in,
     tree,
 )
-from wagoe_jobs.settings.tables import Hours, JobsSettings, RetentionSettings, log, refuse_naive
+from wagoe_jobs.settings.tables import JobsSettings, RetentionSettings
+from wagoe_jobs.settings.values import Hours, log, refuse_naive
 
 TABLES: Mapping[str, type[Table]] = {"jobs": JobsSettings, "retention": RetentionSettings}
 T = TypeVar("T", bound=Table)

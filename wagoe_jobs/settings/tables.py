@@ -4,113 +4,36 @@ Names that end in `_ms`, `_days` carry their unit; the properties without it are
 Values are never coerced: a number in quotes, or true for 1, is refused.
 """
 
-import logging
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Annotated, Any, Literal
-from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
+from pydantic import Field, model_validator
 
-from wagoe_jobs.core.job import Priority, checked_instant, checked_name
+from wagoe_jobs.core.job import Priority
 from wagoe_jobs.core.outcome import Patience
 from wagoe_jobs.core.retry import Backoff, Strategy
-from wagoe_jobs.errors import InvalidJob
 from wagoe_jobs.settings.later import refuse_absent
-from wagoe_jobs.settings.names import Refused, Table, quoted
-
-log = logging.getLogger("wagoe_jobs.settings")
-
-PROVIDER_ALIASES = {"in-memory": "memory", "in_memory": "memory", "database": "db"}
-SECOND, HOUR, DAY = 1_000, 3_600_000, 86_400_000
-
-
-def _name(name: str) -> str:
-    try:
-        return checked_name("name", name)
-    except InvalidJob as error:
-        raise ValueError(error.reason) from None
-
-
-def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
-    if not names:
-        raise ValueError("must name at least one queue; count = 0 is how a node runs none")
-    if len(set(names)) < len(names):
-        raise ValueError("names a queue twice")
-    return names
-
-
-def _zone(name: str) -> str:
-    try:
-        ZoneInfo(name)
-    except (ValueError, OSError, LookupError):
-        raise ValueError("is not a time zone that this machine knows, as Europe/Amsterdam") from None
-    return name
-
-
-def _reference(text: str) -> str:
-    module, colon, attribute = text.partition(":")
-    if not (colon and all(part.isidentifier() for part in f"{module}.{attribute}".split("."))):
-        raise ValueError("must name a function as package.module:function")
-    return text
-
-
-def _provider(given: object) -> object:
-    if isinstance(given, str) and given in PROVIDER_ALIASES:
-        log.warning("jobs.provider: %s is an old name, write %s", given, PROVIDER_ALIASES[given])
-        return PROVIDER_ALIASES[given]
-    return given
-
-
-def _auto_or_bool(given: object) -> object:
-    # 1 == True, so that a Literal alone would let a number pass.
-    if given != "auto" and not isinstance(given, bool):
-        raise ValueError('must be "auto", true or false')
-    return given
-
-
-def _url_text(given: object) -> object:
-    # An SQLAlchemy URL hides its password in str(): it has to be asked for the whole text.
-    render = getattr(given, "render_as_string", None)
-    return render(hide_password=False) if render else given
-
-
-def _not_blank(secret: SecretStr) -> SecretStr:
-    if not secret.get_secret_value().strip():
-        raise ValueError("must not be empty")
-    return secret
-
-
-def refuse_naive(given: object, path: str = "") -> None:
-    """Raises Refused for a datetime without a zone anywhere in `given`: it names no instant."""
-    if isinstance(given, datetime):
-        try:
-            checked_instant(path, given)
-        except InvalidJob as error:
-            raise Refused(path, error.reason) from None
-    elif isinstance(given, Mapping):
-        for key, value in given.items():
-            refuse_naive(value, f"{path}.{quoted(key)}" if path else quoted(key))
-    elif isinstance(given, (list, tuple)):
-        for index, value in enumerate(given):
-            refuse_naive(value, f"{path}[{index}]")
-
-
-def _aware(args: dict[str, Any]) -> dict[str, Any]:
-    refuse_naive(args)
-    return args
-
-
-Name = Annotated[str, AfterValidator(_name)]
-Zone = Annotated[str, AfterValidator(_zone)]
-Text = Annotated[str, Field(min_length=1)]
-Reference = Annotated[str, AfterValidator(_reference)]
-Secret = Annotated[SecretStr, BeforeValidator(_url_text), AfterValidator(_not_blank)]
-Names = Annotated[tuple[Name, ...], Field(strict=False), AfterValidator(_distinct)]
-Interval = Annotated[int, Field(ge=1, le=HOUR)]
-Span = Annotated[int, Field(ge=1, le=366 * DAY)]
-Days = Annotated[int, Field(ge=1, le=36_600)]
-Hours = Annotated[float, Field(gt=0, le=24 * 366)]
+from wagoe_jobs.settings.names import Refused, Table
+from wagoe_jobs.settings.values import (
+    DAY,
+    HOUR,
+    SECOND,
+    Args,
+    AutoOrBool,
+    Days,
+    Hours,
+    Interval,
+    Name,
+    Names,
+    Provider,
+    Reference,
+    Secret,
+    Span,
+    Text,
+    Zone,
+    log,
+)
 
 
 class DbSettings(Table):
@@ -234,13 +157,13 @@ class RecurringSettings(Table):
     zone: Zone | None = None
     queue: Name = "default"
     priority: Literal["critical", "high", "normal", "low"] = Priority.NORMAL.value
-    args: Annotated[dict[str, Any], AfterValidator(_aware)] = Field(default_factory=dict)
+    args: Args = Field(default_factory=dict)
 
 
 class SchedulerSettings(Table):
     """`jobs.scheduler`: the ticker that fires recurring jobs. "auto" is off where no worker runs."""
 
-    enabled: Annotated[Literal["auto", True, False], BeforeValidator(_auto_or_bool)] = "auto"
+    enabled: AutoOrBool = "auto"
     tick_ms: Interval = 5_000
     lease_ms: Annotated[int, Field(ge=100, le=DAY)] = 30_000
     zone: Zone = "UTC"
@@ -271,7 +194,7 @@ class RetentionSettings(Table):
 class JobsSettings(Table):
     """`jobs`: its presence, even empty, enables jobs. Raises pydantic's ValidationError; `read_jobs` SettingsError."""
 
-    provider: Annotated[Literal["memory", "db", "redis"], BeforeValidator(_provider)] = "memory"
+    provider: Provider = "memory"
     lease_ms: Annotated[int, Field(ge=100, le=DAY)] = 60_000
     on_outcome: Reference | None = None
     report_failures_every_ms: Span = HOUR
