@@ -12,7 +12,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, MultipleResults, RuleBasedStateMachine, invariant, multiple, rule
+from hypothesis.stateful import Bundle, MultipleResults, RuleBasedStateMachine, invariant, multiple, precondition, rule
 
 from wagoe_jobs.core.job import Job, Priority, Status
 from wagoe_jobs.ports import Answer, Claim, Settlement
@@ -23,9 +23,10 @@ from wagoe_jobs.testing.subjects import Place, standing
 MINUTE = timedelta(minutes=1)
 OpenBackend = Callable[[], AbstractContextManager[Backend]]
 
-delays = st.integers(1, 4)
 endings = st.sampled_from([Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.RETRYING, Status.PENDING])
 limits = st.integers(1, 4)
+numbers = st.integers(0, 7)
+touches = st.sampled_from(["renew", "hand back", "interrupt", "ack"])
 
 
 def machine_for(open_backend: OpenBackend) -> Callable[[], "StoreMachine"]:
@@ -50,28 +51,21 @@ class StoreMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         self._open.close()
 
-    @rule(target=jobs, priority=st.sampled_from(Priority), max_retries=st.integers(0, 2))
-    def enqueue(self, priority: Priority, max_retries: int) -> Job:
+    @rule(target=jobs, priority=st.sampled_from(Priority), max_retries=st.integers(0, 2), delay=st.integers(-2, 3))
+    def enqueue(self, priority: Priority, max_retries: int, delay: int) -> Job:
         job = self.backend.job(priority=priority, max_retries=max_retries)
-        assert self.backend.queue.enqueue(job) is self.model.enqueue(job, 0) is True
+        if delay > 0:
+            assert self.other.queue.schedule(job, delay * MINUTE) is self.model.enqueue(job, delay) is True
+        else:
+            assert self.backend.queue.enqueue(job) is self.model.enqueue(job, 0) is True
         return job
 
-    @rule(target=jobs, priority=st.sampled_from(Priority), delay=delays)
-    def schedule(self, priority: Priority, delay: int) -> Job:
-        job = self.backend.job(priority=priority, max_retries=1)
-        assert self.other.queue.schedule(job, delay * MINUTE) is self.model.enqueue(job, delay) is True
-        return job
-
-    @rule(target=jobs, size=st.integers(1, 5), known=st.lists(jobs, max_size=2))
+    @rule(target=jobs, size=st.integers(0, 4), known=st.lists(jobs, max_size=2))
     def enqueue_many(self, size: int, known: Sequence[Job]) -> MultipleResults[Job]:
         fresh = [self.backend.job() for _ in range(size)]
         expected = [self.model.enqueue(job, 0) for job in [*known, *fresh]]
         assert list(self.backend.queue.enqueue_many([*known, *fresh])) == expected
         return multiple(*fresh)
-
-    @rule(job=jobs)
-    def enqueue_again(self, job: Job) -> None:
-        assert self.other.queue.enqueue(job) is self.model.enqueue(job, 0)
 
     @rule(target=claims, limit=limits)
     def claim(self, limit: int) -> MultipleResults[Claim]:
@@ -89,56 +83,56 @@ class StoreMachine(RuleBasedStateMachine):
         settlements, right = self._settlements(batch)
         self._check_answers(self.backend.queue.settle(settlements), right)
 
-    @rule(claim=claims)
-    def ack(self, claim: Claim) -> None:
-        right = self.model.settle(claim, Status.COMPLETED, 0)
-        assert self.other.queue.ack(claim) is (right == {Answer.APPLIED})
+    @rule(some=st.lists(claims, min_size=1, max_size=4, unique=True), verb=touches)
+    def touch(self, some: Sequence[Claim], verb: str) -> None:
+        """What a holder may do to claims, late or not."""
+        queue, model = self.other.queue, self.model
+        match verb:
+            case "renew":
+                assert queue.renew(some) == {claim: model.renew(claim) for claim in some}
+            case "hand back":
+                assert queue.hand_back(some) == sum([model.hand_back(claim) for claim in some])
+            case "interrupt":
+                assert queue.interrupt(some) == sum([model.interrupt(claim) for claim in some])
+            case _:
+                for claim in some:
+                    right = model.settle(claim, Status.COMPLETED, 0)
+                    assert queue.ack(claim) is (right == {Answer.APPLIED})
 
-    @rule(some=st.lists(claims, max_size=4))
-    def renew(self, some: Sequence[Claim]) -> None:
-        assert self.backend.queue.renew(some) == {claim: self.model.renew(claim) for claim in some}
+    @precondition(lambda self: self.model.at(Place.IN_FLIGHT))
+    @rule(number=numbers, status=endings, verb=st.sampled_from(["settle", "hand back"]), requested=st.booleans())
+    def end_one_that_is_held(self, number: int, status: Status, verb: str, requested: bool) -> None:
+        held = self.model.at(Place.IN_FLIGHT)
+        record = held[number % len(held)]
+        assert record.claim is not None
+        if requested:
+            self.end(record.job, "cancel")
+        if verb == "settle":
+            self.settle([(record.claim, status)])
+        else:
+            self.touch([record.claim], verb)
 
-    @rule(some=st.lists(claims, min_size=1, max_size=4, unique=True))
-    def hand_back(self, some: Sequence[Claim]) -> None:
-        assert self.other.queue.hand_back(some) == sum([self.model.hand_back(claim) for claim in some])
-
-    @rule(some=st.lists(claims, min_size=1, max_size=3, unique=True))
-    def interrupt(self, some: Sequence[Claim]) -> None:
-        assert self.backend.queue.interrupt(some) == sum([self.model.interrupt(claim) for claim in some])
-
-    @rule(minutes=st.integers(1, 3))
-    def advance(self, minutes: int) -> None:
+    @rule(
+        minutes=st.integers(0, 3), verb=st.sampled_from(["reclaim", "promote", "both"]), limit=st.sampled_from([1, 500])
+    )
+    def pass_time(self, minutes: int, verb: str, limit: int) -> None:
         self.backend.advance(minutes * MINUTE)
         self.model.now += minutes
+        if verb != "promote":
+            self._reclaim(limit)
+        if verb != "reclaim":
+            self._promote(limit)
 
-    @rule(limit=st.sampled_from([1, 2, 500]))
-    def reclaim(self, limit: int) -> None:
-        expired = {str(record.job.id): record for record in self.model.expired()}
-        reclaimed = self.other.queue.reclaim_abandoned(limit)
-        assert len(reclaimed) == min(limit, len(expired))
-        for each in reclaimed:
-            record = expired.pop(each.id)
-            assert each.buried is self.model.reclaim(record)
-            assert each.abandoned == record.abandoned
-
-    @rule(limit=st.sampled_from([1, 2, 500]))
-    def promote(self, limit: int) -> None:
-        due = self.model.due()[:limit]
-        assert self.backend.queue.process_scheduled(limit) == len(due)
-        for record in due:
-            self.model.promote(record)
-
-    @rule(job=jobs)
-    def cancel(self, job: Job) -> None:
-        assert self.other.queue.cancel(job.id) is self.model.cancel(job.id)
-
-    @rule(job=jobs)
-    def delete(self, job: Job) -> None:
-        assert self.backend.queue.delete(job.id) is self.model.delete(job.id)
-
-    @rule(job=jobs)
-    def retry(self, job: Job) -> None:
-        assert self.other.store.retry(job.id) is self.model.retry(job.id)
+    @rule(job=jobs, verb=st.sampled_from(["cancel", "delete", "retry"]))
+    def end(self, job: Job, verb: str) -> None:
+        """What people may do to a job."""
+        match verb:
+            case "cancel":
+                assert self.other.queue.cancel(job.id) is self.model.cancel(job.id)
+            case "delete":
+                assert self.backend.queue.delete(job.id) is self.model.delete(job.id)
+            case _:
+                assert self.other.store.retry(job.id) is self.model.retry(job.id)
 
     @invariant()
     def every_job_is_in_exactly_one_place(self) -> None:
@@ -152,6 +146,21 @@ class StoreMachine(RuleBasedStateMachine):
     def the_line_is_in_order(self) -> None:
         line = [record.job.id for record in self.model.line()]
         assert [job.id for job in self.other.queue.peek(QUEUE, 1000)] == line
+
+    def _reclaim(self, limit: int) -> None:
+        expired = {str(record.job.id): record for record in self.model.expired()}
+        reclaimed = self.other.queue.reclaim_abandoned(limit)
+        assert len(reclaimed) == min(limit, len(expired))
+        for each in reclaimed:
+            record = expired.pop(each.id)
+            assert each.buried is self.model.reclaim(record)
+            assert each.abandoned == record.abandoned
+
+    def _promote(self, limit: int) -> None:
+        due = self.model.due()[:limit]
+        assert self.backend.queue.process_scheduled(limit) == len(due)
+        for record in due:
+            self.model.promote(record)
 
     def _claimed(self, claims: Sequence[Claim], limit: int) -> MultipleResults[Claim]:
         expected = [record.job.id for record in self.model.claimable(limit)]
