@@ -40,8 +40,8 @@ RICH_ARGS = {
     "labels": {"gift", "fragile"},
     "page": URI("https://example.org/orders/17"),
 }
-SECONDS = 0.05
-ROUNDS = 9
+SECONDS = 0.02
+ROUNDS = 25
 
 
 class Figure(NamedTuple):

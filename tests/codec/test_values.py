@@ -1,12 +1,15 @@
 """A value comes back as what it was: equal, of equal types throughout, fresh, and free to be changed."""
 
+import copy
 import json
+import pickle
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.codec.independent import IndependentReader
 from tests.codec.values import EVERY_TYPE, VALUES, same
@@ -109,6 +112,14 @@ def test_the_repeated_hour_keeps_its_two_instants():
         datetime(2024, 10, 27, 0, 30, tzinfo=UTC),
         datetime(2024, 10, 27, 1, 30, tzinfo=UTC),
     ]
+
+
+@given(st.uuids())
+def test_a_uuid_that_was_read_is_like_one_that_was_made(made):
+    read = back([made])[0]
+    assert (read, hash(read), repr(read), read.is_safe) == (made, hash(made), repr(made), made.is_safe)
+    assert pickle.loads(pickle.dumps(read)) == made
+    assert copy.deepcopy({read: read}) == {made: made}
 
 
 def test_the_text_has_no_line_break_and_no_null_character():

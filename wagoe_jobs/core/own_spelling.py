@@ -8,12 +8,12 @@ otherwise is not wrong, only slow: then None is returned, and the codec reads th
 import re
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from wagoe_jobs.core.job import Job
 from wagoe_jobs.core.json_text import may_hide, plain_from, scanner_for
 from wagoe_jobs.core.payload import PRIORITIES, STATUSES, Run, error_of, named
 from wagoe_jobs.core.transit_reader import Reader
+from wagoe_jobs.core.transit_scalars import uuid_of
 from wagoe_jobs.core.transit_types import SPECIAL
 
 _NAME = r'"~:([^"\\\x00-\x1f]+)"'
@@ -51,7 +51,7 @@ def job_from(text: str) -> Job | None:
     if status not in STATUSES or priority not in PRIORITIES:
         return None
     return Job(
-        id=UUID(id),
+        id=uuid_of(id),
         type=type,
         queue=queue,
         args=fields["args"],
