@@ -91,6 +91,18 @@ def case_a_lost_reply_is_recognised_while_the_next_run_goes_on(backend: Backend)
     assert backend.look(job).status is Status.COMPLETED
 
 
+@covers("settle", State.CANCELLED, State.FAILED)
+def case_a_lost_reply_is_recognised_after_a_cancel_and_a_redrive(backend: Backend) -> None:
+    parked, dead = backend.put(), backend.put()
+    first, second = backend.queue.claim(QUEUE, "ann", 2)
+    batch = [ending(first, Status.PENDING), ending(second, Status.FAILED)]
+    assert list(backend.queue.settle(batch)) == [Answer.APPLIED] * 2
+    assert backend.queue.cancel(parked.id)
+    assert backend.store.retry(dead.id)
+    assert list(backend.queue.settle(batch)) == [Answer.ALREADY] * 2
+    assert standing(backend) == {Place.READY: 1, Place.ENDED: 1}
+
+
 @covers("settle", State.EXPIRED)
 @covers("renew", State.EXPIRED)
 def case_an_expired_claim_that_nobody_took_can_be_renewed_and_settled(backend: Backend) -> None:

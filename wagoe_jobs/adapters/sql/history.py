@@ -22,7 +22,8 @@ class Burial:
         q, now = db.tables.queue.c, db.dialect.now()
         values = {
             **{name: q[name] for name in _COPIED},
-            "token": bindparam("p_token", type_=String),
+            # without one, the last that settled a run of it, so that a lost reply is known even now
+            "token": func.coalesce(bindparam("p_token", type_=String), q.last_token),
             "status": bindparam("p_status", type_=String),
             "updated_at": now,
             "completed_at": now,

@@ -59,6 +59,7 @@ class SqlStore:
             "status": READY,
             "updated_at": db.dialect.now(),
             "budget": bindparam("p_budget", type_=Integer),
+            "last_token": s.token,
             "payload": func.coalesce(bindparam("p_payload", type_=Text), s.payload),
         }
         again = select(*copied, *(value.label(name) for name, value in fresh.items())).where(s.id == id)
