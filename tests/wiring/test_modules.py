@@ -275,6 +275,21 @@ def test_what_does_not_fit_is_refused_by_name_before_anything_opens(
     assert not container.providers["jobs_runtime"].initialized  # type: ignore[attr-defined]
 
 
+def test_a_circle_is_refused_without_a_boot_and_outside_of_modules_too() -> None:
+    with pytest.raises(WiringError, match="a circle of references: x -> y -> x"):
+        system(circle()).job_queue()
+
+    class App(containers.DeclarativeContainer):
+        one: Any = providers.Singleton(list)
+        two: Any = providers.Singleton(list, one)
+        jobs = providers.Container(JobsContainer, settings={"jobs": {}})
+
+    app = App()
+    app.one.add_args(app.two)
+    with pytest.raises(WiringError, match="a circle of references: one -> two -> one"), running(app):
+        pytest.fail("booted")
+
+
 def test_a_module_whose_code_fails_is_named_with_the_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "failing_of_tests.py").write_text("import nowhere_to_be_found\n")
     (tmp_path / "dividing_of_tests.py").write_text("1 / 0\n")

@@ -52,14 +52,15 @@ def test_a_projection_in_between_breaks_the_librarys_own_order_and_not_ours() ->
         assert recorder.events == ["+pool", "+user", "-user", "-pool"]
 
 
-def test_workers_stop_before_the_runtime_even_if_the_library_does_the_stopping() -> None:
+@pytest.mark.parametrize("consumer", ["job_workers", "job_scheduler"])
+def test_consumers_stop_before_the_runtime_even_if_the_library_does_the_stopping(consumer: str) -> None:
     for _ in range(REPEATS):
         recorder = Recorder()
         container: Any = system(module("shop", job_handlers={"a": nothing}))
         noting(container, recorder)
-        container.init_resources()
+        init(container, consumer)
         container.shutdown_resources()
-        assert stops(recorder.events)[-1] == "jobs_runtime"
+        assert stops(recorder.events) == [consumer, "jobs_runtime"]
 
 
 def test_the_order_holds_under_every_seed_of_hashing() -> None:

@@ -33,7 +33,7 @@ class Opened(providers.Resource[Any]):
             return super().init()
 
     def shutdown(self) -> Any:
-        with self._opening:
+        with self._opening:  # waits for an opening in another thread, so that a cancelled boot leaves nothing open
             self._stopped = self._stopped or self.initialized
         return super().shutdown()  # without the lock: it may wait for a handler that asks for this very resource
 

@@ -25,7 +25,9 @@ def boot(system: System, names: Sequence[str]) -> Sequence[AnyResource]:
     try:
         for step in steps:
             _note("starting", system, step)
-            started.append(step)  # first: one that is interrupted may be open, and one that is not is not stopped
+            started.append(
+                step
+            )  # first: one that is interrupted may be open, and stopping one that is not does nothing
             step.init()
     except BaseException as error:
         _tell(error, _stop_each(system, started))
@@ -40,8 +42,8 @@ async def boot_async(system: System, names: Sequence[str]) -> Sequence[AnyResour
         for step in system.order(names):
             if not step.initialized:
                 _note("starting", system, step)
-                started.append(step)
-                await _to_the_end(_in_its_place(system, step, step.init))
+                started.append(step)  # first: one that is cancelled may still be opening in its thread
+                await _in_its_place(system, step, step.init)
     except BaseException as error:
         _tell(error, await _to_the_end(_stop_each_async(system, started)))
         raise
