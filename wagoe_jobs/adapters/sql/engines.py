@@ -35,7 +35,7 @@ def open_engine(url: str | URL, *, timeout: timedelta = TIMEOUT, pool_size: int 
         )
         event.listen(engine, "connect", on_connect)
         return engine
-    except (ArgumentError, NoSuchModuleError, ImportError) as exc:
+    except (ArgumentError, NoSuchModuleError, ImportError, ValueError) as exc:
         raise SettingsError("jobs.db.url", f"cannot be used: {type(exc).__name__}") from exc
 
 

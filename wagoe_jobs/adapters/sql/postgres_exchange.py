@@ -211,7 +211,7 @@ def _won(db: Database) -> CTE:
     ready = (q.queue == bindparam("p_queue", type_=Text), q.status == READY)
     lone = (
         select(q.priority_rank, q.seq, _address.label("address"))
-        .where(*ready, q.abandoned > 0)
+        .where(*ready, q.abandoned > literal_column("0"))  # as the index says it: no parameter, no other form
         .order_by(q.priority_rank, q.seq)
         .limit(1)
         .with_for_update(skip_locked=True)
