@@ -9,10 +9,22 @@ import pytest
 from tests.backends import NAMES
 from tests.conftest import Backends
 from tests.known_differences import KNOWN_DIFFERENCES
+from wagoe_jobs import ports
 from wagoe_jobs.testing import contract
 from wagoe_jobs.testing.contract import Backend, Case
 
 CASES = contract.cases()
+PORTS = (
+    ports.JobQueue,
+    ports.LeasedJobQueue,
+    ports.TransactionalJobQueue,
+    ports.WakingJobQueue,
+    ports.OnceJobQueue,
+    ports.JobStore,
+    ports.JobStats,
+    ports.IdempotencyStore,
+    ports.RecurringState,
+)
 
 
 class Shown(NamedTuple):
@@ -75,6 +87,16 @@ def test_every_method_has_a_case_in_every_state(capsys: pytest.CaptureFixture[st
     with capsys.disabled():
         print("\n\ncases of the contract by method and state of the job:\n" + contract.matrix())
     assert contract.holes() == []
+
+
+def test_no_method_of_a_port_is_left_out() -> None:
+    methods = {
+        ("key." if port is ports.IdempotencyStore else "") + name
+        for port in PORTS
+        for name in vars(port)
+        if not name.startswith("_") and callable(getattr(port, name))
+    }
+    assert sorted(methods - set(contract.WANTED)) == []
 
 
 def test_names_are_unique() -> None:

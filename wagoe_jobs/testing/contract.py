@@ -29,10 +29,20 @@ _WHOLE_STORE = (
 )
 _BY_CLAIM = "settle exchange ack hand_back renew interrupt"
 
-WANTED: Mapping[str, Sequence[State]] = {
+_KEY = (keys.FREE, keys.TAKEN, keys.EXPIRED)
+_SCHEDULE = (recurring.ABSENT, recurring.KEPT, recurring.TICKED)
+
+WANTED: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(_WHOLE_STORE.split(), ALL),
     **{method: CLAIMED for method in _BY_CLAIM.split() if method != "exchange"},
+    "enqueue_once": (*ALL, *_KEY),
+    **dict.fromkeys(("key.claim", "key.seen", "key.release"), (*_KEY, keys.RELEASED)),
+    "key.purge": _KEY,
+    **dict.fromkeys(("register", "unregister", "schedules", "mark_tick"), _SCHEDULE),
+    "hold": (recurring.FREE, recurring.OWN, recurring.OTHERS, recurring.ENDED),
+    "let_go": (recurring.FREE, recurring.OWN, recurring.OTHERS),
     "enqueue_in_tx": (State.UNKNOWN, State.READY, State.IN_FLIGHT, State.COMPLETED),
+    "close": (State.READY,),
     "wake_up": (State.READY, State.SCHEDULED, State.HANDED_BACK, State.RECLAIMED, State.RETRYING),
 }
 """In which states each method must have a case."""
@@ -50,16 +60,24 @@ def holes() -> list[Cell]:
 
 
 def matrix() -> str:
-    """How many cases each method has in each state; a dot where it cannot meet it."""
+    """How many cases each method has in each state of a job, a key, a schedule or the ticker's lease."""
     covered = Counter(cell for case in cases() for cell in case.cells)
     methods = list(dict.fromkeys([*WANTED, *(method for method, _ in covered)]))
+    others = list(dict.fromkeys(state for states in WANTED.values() for state in states if state not in ALL))
+    return "\n\n".join(_table(covered, methods, states) for states in (list(ALL), others))
+
+
+def _table(covered: Mapping[Cell, int], methods: Sequence[str], states: Sequence[str]) -> str:
+    """One row for each method that meets any of these states, one numbered column for each state."""
     width = max(map(len, methods))
-    lines = [f"{number:>{width + 4}} {state}" for number, state in enumerate(State, 1)]
-    lines.append(" " * width + "".join(f"{number:>4}" for number, _ in enumerate(State, 1)))
-    for method in methods:
-        counts = (covered[method, state] for state in State)
-        lines.append(f"{method:<{width}}" + "".join(f"{count or '.':>4}" for count in counts))
-    return "\n".join(lines)
+    legend = [f"{number:>{width + 4}} {state}" for number, state in enumerate(states, 1)]
+    head = " " * width + "".join(f"{number:>4}" for number, _ in enumerate(states, 1))
+    rows = [
+        f"{method:<{width}}" + "".join(f"{covered.get((method, state)) or '.':>4}" for state in states)
+        for method in methods
+        if any((method, state) in covered for state in states)
+    ]
+    return "\n".join([*legend, head, *rows])
 
 
 def run(make: Callable[[], AbstractContextManager[Backend]]) -> dict[str, str]:

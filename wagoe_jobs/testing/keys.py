@@ -9,8 +9,11 @@ from wagoe_jobs.testing.subjects import Place, State, standing
 from wagoe_jobs.testing.table import covers
 
 THREADS = 6
+FREE, TAKEN, EXPIRED, RELEASED = "free key", "taken key", "expired key", "released key"
 
 
+@covers("key.claim", FREE, TAKEN, EXPIRED)
+@covers("key.seen", FREE, TAKEN, EXPIRED)
 def case_a_key_is_claimed_once_until_it_expires(backend: Backend) -> None:
     keys, other = backend.idempotency, backend.second().idempotency
     assert keys.claim("scope", "key", HOUR, "first") == Claimed()
@@ -24,6 +27,7 @@ def case_a_key_is_claimed_once_until_it_expires(backend: Backend) -> None:
     assert keys.claim("scope", "key", HOUR, "third") == Taken("second")
 
 
+@covers("key.claim", FREE, TAKEN)
 def case_a_scope_is_a_name_space(backend: Backend) -> None:
     keys = backend.idempotency
     pairs = [("a", "key"), ("b", "key"), ("a", "other"), ("ab", "c"), ("a", "bc"), ("A", "key"), ("ä", "%_'\"💥")]
@@ -31,16 +35,22 @@ def case_a_scope_is_a_name_space(backend: Backend) -> None:
     assert [keys.claim(scope, key, HOUR, "x") for scope, key in pairs] == [Taken(a + b) for a, b in pairs]
 
 
+@covers("key.release", FREE, TAKEN, EXPIRED, RELEASED)
+@covers("key.claim", RELEASED)
+@covers("key.seen", RELEASED)
 def case_a_key_can_be_released(backend: Backend) -> None:
     keys = backend.idempotency
     assert keys.release("scope", "key") is False
     keys.claim("scope", "key", HOUR, "first")
     assert (keys.release("scope", "key"), keys.release("scope", "key")) == (True, False)
+    assert keys.seen("scope", "key") is False
     assert keys.claim("scope", "key", SECOND, "second") == Claimed()
     backend.advance(2 * SECOND)
     assert keys.release("scope", "key") is False
 
 
+@covers("key.purge", FREE, TAKEN, EXPIRED)
+@covers("key.seen", TAKEN)
 def case_purge_forgets_expired_keys_alone(backend: Backend) -> None:
     keys = backend.idempotency
     for number in range(5):
@@ -52,6 +62,7 @@ def case_purge_forgets_expired_keys_alone(backend: Backend) -> None:
     assert keys.seen("new", "key")
 
 
+@covers("key.claim", FREE, TAKEN)
 def case_exactly_one_of_many_claims_a_key(backend: Backend) -> None:
     clients = [backend.second().idempotency for _ in range(THREADS)]
     with ThreadPoolExecutor(THREADS) as threads:
@@ -63,6 +74,7 @@ def case_exactly_one_of_many_claims_a_key(backend: Backend) -> None:
 
 
 @covers("enqueue_once", State.UNKNOWN, State.READY)
+@covers("enqueue_once", FREE, TAKEN, EXPIRED)
 def case_one_job_per_key_until_the_key_expires(backend: Backend) -> None:
     queue = _once(backend)
     jobs = [backend.job() for _ in range(4)]

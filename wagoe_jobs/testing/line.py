@@ -421,3 +421,12 @@ def case_the_types_and_statuses_of_a_whole_life(backend: Backend) -> None:
     statuses.append(found.status)
     assert statuses == [Status.PENDING, Status.RETRYING, Status.PENDING, Status.RUNNING, Status.COMPLETED]
     assert (found.retry_count, found.error and found.error.type) == (1, "handler-error")
+
+
+@covers("close", State.READY)
+def case_close_may_be_called_twice_and_leaves_the_jobs(backend: Backend) -> None:
+    job, other = backend.put(), backend.second()
+    assert other.queue.size(QUEUE) == 1
+    other.queue.close()
+    other.queue.close()
+    assert backend.drain() == [job.id]

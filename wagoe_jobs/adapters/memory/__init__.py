@@ -21,6 +21,7 @@ from wagoe_jobs.clock import ClockOffset
 from wagoe_jobs.ports import DEFAULT_LEASE
 
 __all__ = [
+    "MemoryJobQueue",
     "MemoryState",
     "idempotency_store",
     "job_queue",
