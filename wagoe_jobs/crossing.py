@@ -48,6 +48,11 @@ class Pace:
         """Whether one slot alone is fast enough."""
         return self._mean_run < QUICK_US
 
+    @property
+    def horizon(self) -> int:
+        """How many claimed jobs may wait while all slots are busy: as many as will start soon."""
+        return min(self._batch, int(HORIZON_US / self._per_job)) if self._per_job else 0
+
     def note(self, jobs: int, elapsed_us: int, runs: int, busy_us: int) -> None:
         """`jobs` were taken up within `elapsed_us`; meanwhile `runs` ended, which took `busy_us` in all."""
         if runs:
@@ -77,6 +82,10 @@ class Crossing:
         self.finished: deque[Settlement] = deque()
         self.down = False
         """Whether the store failed us last; set and cleared under `io`, read by anyone."""
+        self.offered = 0
+        """How many settlements are on their way to the store."""
+        self.next_is_alone = False
+        """Whether the next job in line is to be claimed by a free slot only."""
         self.settled = 0
         self._queue = queue
         self._name = name
@@ -107,11 +116,12 @@ class Crossing:
         """Seconds until the store may be tried again, zero when it works."""
         return max(0, self._again_us - micros()) / 1e6 if self.down else 0.0
 
-    def exchange(self, limit: int) -> int:
-        """Settle what is finished and claim at most `limit`; how many came. Raises nothing."""
-        if self.ready or not limit:
-            self.settle()
-            return 0
+    def exchange(self, limit: int, *, ahead: bool = False) -> int:
+        """Settle what is finished and claim at most `limit`; how many came. Raises nothing.
+
+        With `ahead`, no slot is free yet. A job that was abandoned before is then put back: it may end this
+        process too, so it is left for a slot that can start it at once.
+        """
         sent_us = micros()
         batch = self._taken()
         done = self._offer(batch, lambda: self._queue.exchange(batch, self._name, self._worker, limit))
@@ -120,6 +130,11 @@ class Crossing:
         answers, claims = done
         self._answered(batch, answers)
         self._keeper.hold(claims)
+        self.next_is_alone = bool(ahead and claims and claims[0].abandoned)
+        if self.next_is_alone:
+            self._returning += claims
+            self.return_rest()
+            return 0
         self.ready.extend(zip(claims, repeat(sent_us)))
         return len(claims)
 
@@ -158,6 +173,7 @@ class Crossing:
 
     def _offer(self, batch: Sequence[Settlement], call: Callable[[], T]) -> T | None:
         """What the store answered; None after an error, with the batch back in `finished`."""
+        self.offered = len(batch)
         try:
             answer = call()
         except Exception as exc:  # noqa: BLE001 - a lane outlives whatever its store does
@@ -167,6 +183,8 @@ class Crossing:
             if not isinstance(exc, BackendUnavailable):
                 self._isolate()
             return None
+        finally:
+            self.offered = 0
         self._outage.over()
         self.down = False
         self._refusals = 0

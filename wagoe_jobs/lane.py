@@ -151,6 +151,18 @@ class Lane:
                 self.crossing.hand_back()
             return not self.crossing.restless
 
+    def top_up(self) -> int:
+        """Settle, and claim in the same call what keeps moving slots from running dry; by the holder of `io`."""
+        crossing = self.crossing
+        room = self._pace.horizon - len(crossing.ready)
+        if self._stopping or self._lookout.taken or room <= 0 or crossing.next_is_alone:
+            crossing.settle()
+            return 0
+        self._measure()
+        got = crossing.exchange(room, ahead=True)
+        self._note_fetch()
+        return got
+
     def hand_back(self) -> None:
         """Return unstarted claims, by the holder of `io`: all slots are busy, and another node may be free."""
         self.crossing.hand_back()
@@ -228,7 +240,7 @@ class Lane:
         if self._news and self._keeper.lost(claim):
             return self.crossing.drop(claim)
         self._finish(settlement)
-        if ran_us > SLOW_US and len(self.crossing.finished) >= UNFLUSHED and not self.crossing.down:
+        if ran_us > SLOW_US:
             self._flush()
         return None
 
@@ -239,10 +251,19 @@ class Lane:
         finished.append(settlement)
 
     def _flush(self) -> None:
-        """Settle at once. A slot that waits for this holds one result more, which the bound allows for."""
-        with self.crossing.io:
-            if len(self.crossing.finished) >= UNFLUSHED:
-                self.crossing.settle()
+        """Have results of slow jobs settled before too many wait; when they do, this slot waits for its turn."""
+        crossing = self.crossing
+        waiting = len(crossing.finished)
+        if waiting < UNFLUSHED // 2 or crossing.down:
+            return
+        if not crossing.io.acquire(blocking=waiting + crossing.offered >= UNFLUSHED):
+            return
+        try:
+            got = self.top_up() if len(crossing.finished) >= UNFLUSHED // 2 else 0
+        finally:
+            crossing.io.release()
+        if got:
+            self._share(got)
 
     def _refill(self, slot: Slot) -> None:
         """Fetch as the leader, look out for news, or park until there is something to do."""
@@ -264,19 +285,25 @@ class Lane:
         return self._park(slot)
 
     def _fetch(self) -> int:
-        """One exchange, by the holder of `io`; how many jobs it brought."""
+        """One exchange for a free slot, by the holder of `io`; how many jobs it brought."""
         if self._stopping:
+            return 0
+        if self.crossing.ready:
+            self.crossing.settle()
             return 0
         self._measure()
         got = self.crossing.exchange(self._pace.limit(self.free))
-        self._fetched = (micros(), got, *self._work_done())
+        self._note_fetch()
         return got
 
+    def _note_fetch(self) -> None:
+        self._fetched = (micros(), len(self.crossing.ready), *self._work_done())
+
     def _measure(self) -> None:
-        then_us, jobs, runs, busy_us = self._fetched
-        if jobs:
+        then_us, ready, runs, busy_us = self._fetched
+        if (taken := ready - len(self.crossing.ready)) > 0:
             now_runs, now_busy_us = self._work_done()
-            self._pace.note(jobs, micros() - then_us, now_runs - runs, now_busy_us - busy_us)
+            self._pace.note(taken, micros() - then_us, now_runs - runs, now_busy_us - busy_us)
 
     def _work_done(self) -> tuple[int, int]:
         slots = self._slots

@@ -41,7 +41,7 @@ class Watch:
         elif lane.unheard:
             self._keep_listening()
         if lane.overdue_us(now_us) >= FLUSH_AGE_US or crossing.returning:
-            self._settle()
+            self._settle(now_us)
         return self._rest()
 
     def _rest(self) -> float | None:
@@ -79,11 +79,15 @@ class Watch:
         if runs == self._runs and not self._lane.crossing.io.locked():
             self._lane.wake(1)
 
-    def _settle(self) -> None:
-        crossing = self._lane.crossing
+    def _settle(self, now_us: int) -> None:
+        """Settle what has waited too long; where claims do move, with an exchange, so that slots find more."""
+        lane, crossing = self._lane, self._lane.crossing
         if not crossing.pause() and crossing.io.acquire(blocking=False):
             try:
-                crossing.settle()
+                if crossing.ready and self._since_us == now_us:
+                    lane.top_up()
+                else:
+                    crossing.settle()
                 crossing.return_rest()
             finally:
                 crossing.io.release()

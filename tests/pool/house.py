@@ -26,10 +26,11 @@ SOON = Backoff(initial=timedelta(milliseconds=20), max_delay=timedelta(milliseco
 
 def until(holds: Callable[[], object], within: float = 20.0) -> Any:
     """Wait until `holds()` is true, and return it; fails when it does not come true in time."""
-    deadline = time.monotonic() + within
+    deadline, pause = time.monotonic() + within, 0.001
     while not (value := holds()):
         assert time.monotonic() < deadline, "it did not come true in time"
-        time.sleep(0.002)
+        time.sleep(pause)
+        pause = min(0.03, pause * 1.2)
     return value
 
 

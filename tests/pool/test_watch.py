@@ -16,7 +16,8 @@ from tests.pool.faulty import FaultyQueue, healthy
 from tests.pool.house import House, Ledger, until
 from tests.pool.test_pool import Gate, nothing
 from wagoe_jobs.core.job import Status
-from wagoe_jobs.crossing import LARGEST_BATCH, Pace
+from wagoe_jobs.crossing import LARGEST_BATCH, Crossing, Pace
+from wagoe_jobs.lease import LeaseKeeper
 from wagoe_jobs.ports import Answer, Claim, Settlement
 from wagoe_jobs.registry import handler
 
@@ -93,6 +94,26 @@ def test_after_a_stall_only_free_slots_are_filled_until_batches_have_grown() -> 
         pace.limit(free=1)
     pace.stalled()
     assert [pace.limit(free=1) for _ in range(4)] == [1, 2, 4, 8]
+
+
+@pytest.mark.fault(16)
+def test_a_job_that_was_abandoned_is_never_claimed_ahead_of_a_free_slot(open_house: OpenHouse) -> None:
+    """It may end this process too: it goes back uncharged, and comes alone to a slot that starts it at once."""
+    house = open_house(timedelta(seconds=1))
+    first = house.enqueue()
+    assert len(house.queue.claim("default", "one that dies", 1)) == 1
+    house.offset.move(timedelta(seconds=2))
+    assert [job.abandoned for job in house.queue.reclaim_abandoned()] == [1]
+    house.enqueue()
+    crossing = Crossing(house.queue, "default", "w", LeaseKeeper(house.queue, "k"), 1)
+    assert crossing.exchange(10, ahead=True) == 0
+    assert crossing.next_is_alone
+    assert [job.id for job in house.queue.peek("default")] == [first]
+    assert house.job(first).abandoned == 1
+    assert crossing.exchange(10) == 1
+    assert [claim.id for claim, _ in crossing.ready] == [str(first)]
+    assert not crossing.next_is_alone
+    assert crossing.exchange(10, ahead=True) == 1
 
 
 def test_the_watchdog_ticks_when_all_slots_block_and_hands_back_what_they_hold_up(house: House) -> None:
