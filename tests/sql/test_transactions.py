@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session, scoped_session, sessionmaker
 from tests.conftest import Engines
 from tests.sql.conftest import LINE, Parts, new_job
 from wagoe_jobs.adapters.sql.connections import driver
-from wagoe_jobs.adapters.sql.postgres import channel
+from wagoe_jobs.adapters.sql.wakeup import channel
 from wagoe_jobs.errors import BackendUnavailable, NotATransaction
 
 

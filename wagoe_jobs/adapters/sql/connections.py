@@ -8,7 +8,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from threading import Lock
@@ -109,8 +109,8 @@ class Database:
 class Held:
     """One connection that is kept, so that its user never waits for the pool; reopened after it broke.
 
-    What `prepare` sets on it would leak into the pool, so then it is closed at the end, not given back. With
-    `autocommit` each statement is a transaction of its own.
+    What is set on it would leak into the pool, so it is closed at the end, not given back. With `autocommit`
+    each statement is a transaction of its own.
     """
 
     def __init__(
@@ -147,6 +147,7 @@ class Held:
                     conn = conn.execution_options(isolation_level="AUTOCOMMIT")
                 else:
                     conn = self._db.dialect.isolate(conn)
+                self._db.dialect.keep(conn, self._db.patience)
                 if self._prepare is not None:
                     self._prepare(conn)
             except BaseException:
@@ -169,12 +170,9 @@ class Held:
         conn, self._conn = self._conn, None
         if conn is None:
             return
-        try:
-            if self._prepare is not None:
-                conn.invalidate()
-            conn.close()
-        except _FOREIGN:
+        with suppress(*_FOREIGN):
             conn.invalidate()
+            conn.close()
 
 
 def committed(conn: Connection, dialect: Dialect, work: Callable[[Connection], T]) -> T:

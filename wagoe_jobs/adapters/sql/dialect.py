@@ -1,6 +1,7 @@
 """What the adapter asks of a database; `dialects` chooses who answers, once at open."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -44,6 +45,9 @@ class Dialect(Protocol):
         """`column` is one of the ids that `ids` made the parameter `ids` of."""
 
     def ids(self, ids: Sequence[str]) -> object: ...
+
+    def keep(self, conn: Connection, timeout: timedelta) -> None:
+        """Bound what a connection that is kept waits for, also where its engine is lent."""
 
     def insert_new(self, table: Table, values: Mapping[str, Any]) -> Insert:
         """An insert that leaves a row with this key as it is; its row count tells."""

@@ -27,7 +27,7 @@ class Enqueuer(Protocol):
     """Inserts rows that `job_values` made, in a transaction that can write."""
 
     def insert(self, conn: Connection, rows: Rows) -> Sequence[bool]:
-        """Whether each was new, in order; an id twice is new once."""
+        """Whether each was new, in order; an id twice is new once. Pools are woken at the commit."""
 
 
 class LockedEnqueuer:

@@ -1,6 +1,5 @@
 """PostgreSQL through psycopg 3."""
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
@@ -29,7 +28,7 @@ from wagoe_jobs.adapters.sql.enqueue import Enqueuer
 from wagoe_jobs.adapters.sql.postgres_enqueue import ArrayEnqueuer
 from wagoe_jobs.adapters.sql.postgres_exchange import OneStatementExchange
 from wagoe_jobs.adapters.sql.tables import Shape, Tables
-from wagoe_jobs.adapters.sql.wakeup import Listener
+from wagoe_jobs.adapters.sql.wakeup import Listener, channel
 from wagoe_jobs.ports import WakeUp
 
 
@@ -55,6 +54,9 @@ class PostgreSQL:
 
     def ids(self, ids: Sequence[str]) -> object:
         return "{" + ",".join(ids) + "}"
+
+    def keep(self, conn: Connection, timeout: timedelta) -> None:
+        bound_replies(driver(conn), timeout)
 
     def insert_new(self, table: Table, values: Mapping[str, Any]) -> Insert:
         # the driver's count is kept only when asked for
@@ -115,11 +117,6 @@ class PostgreSQL:
         return Listener(db, channel(db.tables), queue)
 
 
-def channel(tables: Tables) -> str:
-    """The name that news of these tables goes under; a digest, since names end at 63 bytes."""
-    return "wagoe_jobs_" + hashlib.sha256(tables.queue.fullname.encode()).hexdigest()[:24]
-
-
 def postgres_options(timeout: timedelta) -> Mapping[str, Any]:
     """Options of an engine of our own: a server that is gone is noticed within the time-out, whatever it was doing."""
     ms = max(1, timeout // timedelta(milliseconds=1))
@@ -144,6 +141,8 @@ def bound_replies(raw: Any, timeout: timedelta) -> None:
     A server that is stopped, or a reply that was lost on the way, is noticed by nothing else: TCP goes on
     acknowledging, and the server's own time-outs stand still with it.
     """
+    if "wait" in vars(raw):
+        return
     wait, seconds = raw.wait, timeout.total_seconds()
 
     def bounded(gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:

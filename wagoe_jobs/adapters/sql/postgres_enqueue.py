@@ -27,6 +27,7 @@ from sqlalchemy.types import TypeEngine
 from wagoe_jobs.adapters.sql.connections import Database
 from wagoe_jobs.adapters.sql.enqueue import Rows, due, first_times, waiting_status
 from wagoe_jobs.adapters.sql.postgres_arrays import array, texts, unnested
+from wagoe_jobs.adapters.sql.wakeup import channel
 
 _ARRAYS: Sequence[tuple[str, TypeEngine[Any]]] = (
     ("p_id", UUID(as_uuid=False)),
@@ -62,7 +63,10 @@ class ArrayEnqueuer:
         )  # fmt: skip
         self._insert = insert(q).from_select(_COLUMNS, rows).on_conflict_do_nothing().returning(q.c.id)
         ended = select(func.array_agg(s.c.id)).where(db.dialect.among(s.c.id)).scalar_subquery()
-        self._ended = select(func.current_setting("transaction_isolation"), ended)
+        queues = func.unnest(cast(bindparam("queues", type_=Text), ARRAY(Text))).column_valued("name")
+        news = select(func.count(func.pg_notify(channel(db.tables), queues))).scalar_subquery()
+        # news in the same breath as the question: a round trip less for every enqueue
+        self._ended = select(func.current_setting("transaction_isolation"), ended, news)
         self._probe = _probe(db)
         self._remove_probe = delete(s).where(db.dialect.among(s.c.id), s.c.status == _PROBE)
         self._take_out = delete(q).where(db.dialect.among(q.c.id))
@@ -71,12 +75,14 @@ class ArrayEnqueuer:
         answers, fresh = first_times(rows, set())
         arrays = {name: _array(name, [row[name] for row in fresh]) for name, _ in _ARRAYS}
         stored = set(conn.execute(self._insert, {**arrays, **self._db.clock()}).scalars())
-        stored -= self._without_history(conn, stored) if stored else set()
+        if stored:
+            stored -= self._without_history(conn, stored, {row["p_queue"] for row in fresh})
         return [new and row["p_id"] in stored for new, row in zip(answers, rows, strict=True)]
 
-    def _without_history(self, conn: Connection, ids: set[str]) -> set[str]:
-        """The ids that have ended before; their new rows are taken out again."""
-        isolation, found = conn.execute(self._ended, {"ids": array(ids)}).one()
+    def _without_history(self, conn: Connection, ids: set[str], queues: set[str]) -> set[str]:
+        """The ids that have ended before; their new rows are taken out again. Tells the pools of `queues`."""
+        given = {"ids": array(ids), "queues": texts(sorted(queues))}
+        isolation, found, _ = conn.execute(self._ended, given).one()
         if isolation != "read committed":
             # an old snapshot does not see what has ended since; writing the same key does, and fails as it should
             conn.execute(self._probe, {"ids": array(ids)})

@@ -64,7 +64,7 @@ class SqlQueue:
         if not rows:
             return []
         with refusing():
-            return self._db.write(lambda conn: self._store(conn, rows))
+            return self._db.write(lambda conn: self._enqueuer.insert(conn, rows))
 
     def enqueue_in_tx(self, tx: object, jobs: Sequence[Job], *, delay: timedelta | None = None) -> Sequence[bool]:
         conn, rows = self._transactions.connection(tx), _rows(jobs, delay)
@@ -72,7 +72,7 @@ class SqlQueue:
             return []
         with refusing(), translating(self._db.dialect):
             self._db.dialect.begin_in(conn, self._db.tables)
-            return self._store(conn, rows)
+            return self._enqueuer.insert(conn, rows)
 
     def enqueue_once(
         self, scope: str, key: str, job: Job, ttl: timedelta, *, delay: timedelta | None = None, tx: object = None
@@ -81,7 +81,7 @@ class SqlQueue:
 
         def once(conn: Connection) -> Claimed | Taken:
             answer = self._keys.claim(conn, scope, key, ttl, str(job.id))
-            if isinstance(answer, Claimed) and not self._store(conn, [row])[0]:
+            if isinstance(answer, Claimed) and not self._enqueuer.insert(conn, [row])[0]:
                 self._keys.release(conn, scope, key)
                 return Taken(str(job.id))
             return answer
@@ -166,11 +166,6 @@ class SqlQueue:
     def close(self) -> None:
         self._exchange.close()
         self._renewal.close()
-
-    def _store(self, conn: Connection, rows: Sequence[Mapping[str, object]]) -> Sequence[bool]:
-        answers = self._enqueuer.insert(conn, rows)
-        self._tell(conn, [str(row["p_queue"]) for row, new in zip(rows, answers, strict=True) if new])
-        return answers
 
     def _tell(self, conn: Connection, queues: Sequence[str]) -> None:
         if queues:

@@ -51,6 +51,9 @@ class SQLite:
     def ids(self, ids: Sequence[str]) -> object:
         return json.dumps(list(ids))
 
+    def keep(self, conn: Connection, timeout: timedelta) -> None:
+        """The file's own time-out bounds it."""
+
     def insert_new(self, table: Table, values: Mapping[str, Any]) -> Insert:
         return insert(table).values(values).on_conflict_do_nothing()
 

@@ -3,6 +3,7 @@
 News may come for nothing and may be lost with a connection; polling stays behind it.
 """
 
+import hashlib
 import select
 import socket
 import sqlite3
@@ -18,6 +19,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from wagoe_jobs.adapters.sql.connections import BACKEND, Database, driver, translating
+from wagoe_jobs.adapters.sql.tables import Tables
 from wagoe_jobs.errors import BackendUnavailable
 
 LOOK_EVERY = 0.02
@@ -167,3 +169,8 @@ class Listener:
         if conn is not None:
             conn.invalidate()  # it listens: the pool must not have it back
             conn.close()
+
+
+def channel(tables: Tables) -> str:
+    """The name that news of these tables goes under; a digest, since names end at 63 bytes."""
+    return "wagoe_jobs_" + hashlib.sha256(tables.queue.fullname.encode()).hexdigest()[:24]
