@@ -84,6 +84,13 @@ class House:
         self.use(lambda jobs: found.extend(job.status for job in jobs.find(limit=1000).jobs))
         return sorted(found)
 
+    def holder(self) -> int:
+        """The process whose slot holds a job now."""
+        found: list[str] = []
+        self.use(lambda jobs: found.extend(jobs.runtime.stats.job_stats().workers))
+        (name,) = found
+        return int(name.split(":")[1])
+
     def runs(self, word: str) -> int:
         file = self.folder / "runs"
         return file.read_text().split().count(word) if file.exists() else 0
@@ -138,6 +145,19 @@ def test_a_job_that_outlives_the_grace_time_is_run_again_and_charged_nothing(tmp
         assert ended(process)[0] == 0
     house.use(lambda jobs: check_uncharged(jobs, id))
     assert house.runs("begun") == 2
+
+
+@pytest.mark.fault(4)
+def test_the_lease_is_renewed_while_a_stopping_worker_waits_for_its_handler(tmp_path: Path):
+    house = House(tmp_path)
+    house.enqueue(4.0)
+    with house.worker() as first, house.worker() as second:
+        house.await_runs("begun", 1)
+        holder = first if house.holder() == first.pid else second
+        holder.send_signal(signal.SIGTERM)
+        assert ended(holder)[0] == 0
+        assert (house.runs("begun"), house.runs("ended")) == (1, 1)
+    assert house.statuses() == [Status.COMPLETED]
 
 
 def check_uncharged(jobs: Jobs, id: UUID) -> None:
