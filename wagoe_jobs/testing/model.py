@@ -89,7 +89,7 @@ class Model:
         requested = record.cancel_requested and status is not Status.COMPLETED
         self._release(record)
         record.settled.append(claim)
-        record.retries += status is Status.RETRYING and not requested
+        record.retries += status is Status.RETRYING  # also of a job that is cancelled: the text says so
         if requested or status.terminal:
             record.place, record.status = Place.ENDED, Status.CANCELLED if requested else status
         else:

@@ -77,6 +77,22 @@ def case_only_the_token_decides_not_the_worker(backend: Backend) -> None:
     assert list(backend.queue.settle([ending(claim, Status.COMPLETED)])) == [Answer.APPLIED]
 
 
+@covers("settle", State.RECLAIMED, State.FAILED)
+@covers("exchange", State.TAKEN)
+def case_an_old_and_the_present_claim_of_a_job_in_one_batch(backend: Backend) -> None:
+    for old_first in (True, False):
+        for status in (Status.COMPLETED, Status.RETRYING):
+            job = backend.put()
+            late = backend.take()
+            backend.expire()
+            backend.queue.reclaim_abandoned()
+            present = backend.take()
+            batch = [ending(late, Status.FAILED), ending(present, status)]
+            answers, _ = backend.queue.exchange(batch if old_first else batch[::-1], "elsewhere", "ann", 1)
+            assert list(answers) == [Answer.LOST, Answer.APPLIED][:: 1 if old_first else -1]
+            assert backend.look(job).status is status
+
+
 @covers("settle", State.RETRYING)
 def case_a_lost_reply_is_recognised_while_the_next_run_goes_on(backend: Backend) -> None:
     job = backend.put()
@@ -162,10 +178,11 @@ def case_a_refused_follow_up_is_buried_and_the_claim_goes_on(backend: Backend) -
 
 @covers("settle", State.CANCEL_REQUESTED)
 def case_a_cancelled_run_that_fails_keeps_its_error(backend: Backend) -> None:
-    subject = bring(backend, State.CANCEL_REQUESTED)
-    backend.queue.settle([ending(subject.claim, Status.FAILED)])
-    found = backend.look(subject.job)
-    assert (found.status, found.error and found.error.message) == (Status.CANCELLED, "it broke")
+    for status in (Status.FAILED, Status.RETRYING):
+        subject = bring(backend, State.CANCEL_REQUESTED)
+        backend.queue.settle([ending(subject.claim, status)])
+        found = backend.look(subject.job)
+        assert (found.status, found.error and found.error.message) == (Status.CANCELLED, "it broke")
 
 
 @covers("settle", State.IN_FLIGHT)

@@ -53,24 +53,23 @@ def _write(state: MemoryState, row: Row, prepared: Prepared, now_us: int) -> Non
         row.error = prepared.refusal
         state.end(row, Status.FAILED, now_us)
         return
+    if settlement.payload is not None:
+        row.payload = settlement.payload
+        row.error = None  # the new text tells it
     if settlement.error is not None:
         row.error = settlement.error
+    if prepared.budget is not None:
+        row.budget = prepared.budget
     if row.cancel_requested and status is not Status.COMPLETED:
         state.end(row, Status.CANCELLED, now_us)
     elif status.terminal:
         row.result = settlement.result
         state.end(row, status, now_us)
     else:
-        _follow_up(state, row, prepared, now_us)
+        _follow_up(state, row, settlement, now_us)
 
 
-def _follow_up(state: MemoryState, row: Row, prepared: Prepared, now_us: int) -> None:
-    settlement = prepared.settlement
-    if settlement.payload is not None:
-        row.payload = settlement.payload
-        row.error = settlement.error  # without one the new text tells it
-    if prepared.budget is not None:
-        row.budget = prepared.budget
+def _follow_up(state: MemoryState, row: Row, settlement: Settlement, now_us: int) -> None:
     state.release(row)
     row.status = settlement.status
     row.updated_us = now_us

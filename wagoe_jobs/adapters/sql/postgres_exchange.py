@@ -92,7 +92,9 @@ class OneStatementExchange:
         answers = self._follow_up([s for s in first.values() if not s.status.terminal])
         ends = {key: s for key, s in first.items() if s.status.terminal}
         found = self._repair(queue, worker, limit) if limit > 0 else []
-        applied, claims = self._send(list(ends.values()), queue, worker, 0 if found else limit)
+        # an old and the present claim of one job differ in their tokens, which the statement does not tell: one a job
+        one_each = {s.claim.id: s for s in ends.values()}
+        applied, claims = self._send(list(one_each.values()), queue, worker, 0 if found else limit)
         answers |= dict.fromkeys(applied, Answer.APPLIED)
         answers |= self._explain([s for key, s in ends.items() if key not in answers])
         return in_order(settlements, answers), found or claims
