@@ -1,8 +1,11 @@
 """An engine of our own is bounded in everything it waits for, and a lent one is looked at before it is used."""
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -148,3 +151,36 @@ def test_a_connection_that_came_over_a_fork_is_refused(parts: Parts, monkeypatch
     monkeypatch.setattr("wagoe_jobs.adapters.sql.connections.os.getpid", lambda: -1)
     with pytest.raises(BackendUnavailable, match="fork"):
         parts.queue.claim(LINE, "w", 1)
+
+
+FORKED = """
+import os, sys
+from tests.sql.conftest import LINE, Parts, new_job
+from sqlalchemy import create_engine
+from wagoe_jobs.errors import BackendUnavailable
+parts = Parts(engine=create_engine(sys.argv[1]))
+parts.queue.enqueue(new_job())
+claims = parts.queue.claim(LINE, "w", 1)
+parts.queue.renew(claims)
+child = os.fork()
+if not child:
+    try:
+        parts.queue.enqueue(new_job())
+    except BackendUnavailable:
+        parts.queue.close()
+        os._exit(7)
+    os._exit(0)
+_, status = os.waitpid(child, 0)
+print(os.waitstatus_to_exitcode(status), parts.queue.renew(claims), parts.queue.ack(claims[0]))
+parts.queue.close()
+"""
+
+
+@pytest.mark.fault(71)
+def test_a_child_that_is_refused_leaves_the_parent_its_connections(database_url: str) -> None:
+    command = [sys.executable, "-c", FORKED, database_url]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=60)
+    assert done.stderr == ""
+    assert done.stdout.startswith("7 ")
+    assert "Hold.HELD" in done.stdout
+    assert done.stdout.rstrip().endswith("True")

@@ -70,6 +70,8 @@ def test_what_is_missing_is_named(parts: Parts, broken: str) -> None:
     (fault,) = sql.verify_schema(parts.engine)
     assert broken.split()[-1] in fault
     assert "wagoe-jobs db upgrade" in fault
+    sql.upgrade_schema(parts.engine)
+    assert sql.verify_schema(parts.engine) == []
 
 
 def test_a_queue_without_tables_names_the_remedy(engine: Engine) -> None:

@@ -58,8 +58,7 @@ def create_recurring_tables(engine: Engine, *, schema: str | None = None, table_
 
 def upgrade_schema(engine: Engine, *, schema: str | None = None, table_prefix: str = "") -> None:
     """Bring every table to this version: what `wagoe-jobs db upgrade` does. Raises SchemaMismatch for a newer one."""
-    db = open_database(engine, schema=schema, table_prefix=table_prefix)
-    _schema.create(db, [*db.tables.jobs, *db.tables.recurrence])
+    _schema.mend(open_database(engine, schema=schema, table_prefix=table_prefix))
 
 
 def verify_schema(engine: Engine, *, schema: str | None = None, table_prefix: str = "") -> list[str]:

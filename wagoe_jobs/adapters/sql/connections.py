@@ -168,7 +168,7 @@ class Held:
 
     def _drop(self) -> None:
         conn, self._conn = self._conn, None
-        if conn is None:
+        if conn is None or self._db.pid != os.getpid():  # over a fork, closing would end the parent's session
             return
         with suppress(*_FOREIGN):
             conn.invalidate()

@@ -18,6 +18,7 @@ from sqlalchemy import (
 )
 
 from wagoe_jobs.adapters.sql.connections import Database
+from wagoe_jobs.adapters.sql.many import Many
 from wagoe_jobs.adapters.sql.tables import READY, SCHEDULED
 
 Rows = Sequence[Mapping[str, Any]]
@@ -38,7 +39,7 @@ class LockedEnqueuer:
         q, s = db.tables.queue, db.tables.store
         among = db.dialect.among
         self._known = select(q.c.id).where(among(q.c.id)).union_all(select(s.c.id).where(among(s.c.id)))
-        self._insert = insert(q).values(_values(db))
+        self._insert = Many(insert(q).values(_values(db)), db.engine.dialect)
 
     def insert(self, conn: Connection, rows: Rows) -> Sequence[bool]:
         ids = self._db.dialect.ids([row["p_id"] for row in rows])
@@ -46,7 +47,7 @@ class LockedEnqueuer:
         answers, fresh = first_times(rows, known)
         if fresh:
             clock = self._db.clock()
-            conn.execute(self._insert, [{**row, **clock} for row in fresh])
+            self._insert.run(conn, [{**row, **clock} for row in fresh])
         return answers
 
 

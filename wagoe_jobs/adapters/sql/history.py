@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, String, Text, bindparam, delete, func, insert, select
 
 from wagoe_jobs.adapters.sql.connections import Conflict, Database
+from wagoe_jobs.adapters.sql.many import Many
 from wagoe_jobs.core.job import Status
 
 _COPIED = ("id", "queue", "priority_rank", "execute_at", "created_at", "type", "tenant")
@@ -37,7 +38,7 @@ class Burial:
         rows = select(*(value.label(name) for name, value in values.items())).where(
             q.id == bindparam("p_id", type_=q.id.type)
         )
-        self._copy = insert(db.tables.store).from_select(list(values), rows)
+        self._copy = Many(insert(db.tables.store).from_select(list(values), rows), db.engine.dialect)
         self._remove = delete(db.tables.queue).where(db.dialect.among(q.id))
 
     def move(self, conn: Connection, ends: Sequence[Mapping[str, Any]]) -> None:
@@ -45,7 +46,7 @@ class Burial:
         if not ends:
             return
         clock = self._db.clock()
-        conn.execute(self._copy, [{**end, **clock} for end in ends])
+        self._copy.run(conn, [{**end, **clock} for end in ends])
         removed = conn.execute(self._remove, {"ids": self._db.dialect.ids([end["p_id"] for end in ends])})
         if removed.rowcount != len(ends):
             raise Conflict

@@ -33,6 +33,19 @@ def create(db: Database, wanted: Sequence[Table]) -> None:
     db.write(make)
 
 
+def mend(db: Database) -> None:
+    """Create every table and index that is missing. Raises SchemaMismatch for a schema of another version."""
+    tables = [*db.tables.jobs, *db.tables.recurrence]
+    create(db, tables)
+
+    def index(conn: Connection) -> None:
+        db.dialect.lock_schema(conn, db.tables)
+        for one in (one for table in tables for one in table.indexes):
+            one.create(conn, checkfirst=True)
+
+    db.write(index)
+
+
 def verify(db: Database) -> Sequence[str]:
     """What is wrong with the schema, one sentence each; nothing when it is as this version needs it."""
 
@@ -104,6 +117,10 @@ def _faults(conn: Connection, table: Table) -> Sequence[str]:
         return [f"table {table.fullname} is missing: {_UPGRADE}"]
     there = {column["name"] for column in inspector.get_columns(table.name, schema=table.schema)}
     made = {index["name"] for index in inspector.get_indexes(table.name, schema=table.schema)}
-    columns = [f"column {table.fullname}.{c.name} is missing: {_UPGRADE}" for c in table.c if c.name not in there]
+    columns = [
+        f"column {table.fullname}.{c.name} is missing: this library did not make the table"
+        for c in table.c
+        if c.name not in there
+    ]
     missing = sorted(str(index.name) for index in table.indexes if index.name not in made)
     return columns + [f"index {name} of {table.fullname} is missing: {_UPGRADE}" for name in missing]
