@@ -69,3 +69,14 @@ def test_a_class_in_place_of_a_container_is_refused(bare: Script):
     told = bare("status", "-a", "greeting_app:Application")
     assert told.code == 2
     assert "make one, as Application()" in told.err
+
+
+def test_a_check_opens_no_provider_to_learn_of_handlers(bare: Script, tmp_path: Path):
+    source = (tmp_path / "greeting_app.py").read_text()
+    (tmp_path / "greeting_app.py").write_text(
+        source.replace("job_handlers = [greet]", "job_handlers = providers.Singleton(lambda: 1 / 0)")
+    )
+    bare("db", "upgrade", "-a", "greeting_app")
+    told = bare("check", "--json", "-a", "greeting_app")
+    assert told.code == 0
+    assert [check["state"] for check in told.json["checks"] if check["check"] == "handlers"] == ["note"]

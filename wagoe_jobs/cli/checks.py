@@ -50,7 +50,7 @@ def _system_checks(target: str | None, files: Files) -> Iterator[Finding]:
 
 def _handlers(jobs: JobsSettings, types: Sequence[str] | None) -> Finding:
     if types is None:
-        return Finding("handlers", "note", "not looked at: --settings imports no module, -a does")
+        return Finding("handlers", "note", "not known before a start: no module was imported, or a provider makes them")
     if not types and jobs.workers.count:
         return Finding("handlers", "note", "no module contributes a handler: this node would run nothing")
     return Finding("handlers", "ok", ", ".join(types) or "none, and none is needed where count = 0")

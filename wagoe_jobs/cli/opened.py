@@ -67,7 +67,10 @@ def open_database(target: str | None, files: Files) -> Iterator[tuple[JobsSettin
 
 
 def settings_of(target: str | None, files: Files) -> tuple[JobsSettings, Sequence[str] | None]:
-    """The jobs block and the types that have a handler, None where no module was imported. Opens nothing."""
+    """The jobs block and the types that have a handler; None where no module is imported, or a provider makes them.
+
+    Opens nothing.
+    """
     if not _chosen(target, files):
         return jobs_in(files), None
     part = jobs_part(container_at(target or ""))
