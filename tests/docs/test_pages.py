@@ -44,20 +44,6 @@ def example_environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "WAGOE_JOBS__DB__URL": url, "POSTCARDS_FOLDER": str(folder), "PYTHONWARNINGS": "error"}
 
 
-def test_the_newcomers_program_runs_as_it_stands(tmp_path: Path):
-    (program,) = blocks("python")
-    (tmp_path / "program.py").write_text(program)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "program.py"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.stdout, done.stderr, done.returncode) == ("to ann@example.org\ncompleted\n", "", 0)
-
-
 def test_the_program_and_the_two_commands_are_on_the_first_screen():
     first = README.splitlines()[:60]
     assert any(line.startswith("./dev run") for line in first)
