@@ -6,6 +6,7 @@
 It needs hypothesis, and a queue whose lease is one minute.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from datetime import timedelta
@@ -174,6 +175,10 @@ class StoreMachine(RuleBasedStateMachine):
             ending(claim, status)._replace(delay=number * MINUTE) for number, (claim, status) in enumerate(batch, 1)
         ]
         right = [self.model.settle(claim, status, number) for number, (claim, status) in enumerate(batch, 1)]
+        several = Counter(id for id, _ in {(claim.id, claim.token) for claim, _ in batch})
+        for (claim, _), allowed in zip(batch, right, strict=True):
+            if Answer.ALREADY in allowed and several[claim.id] > 1:
+                allowed.add(Answer.LOST)  # a batch may be settled in any order, and the last token alone is kept
         return settlements, right
 
     def _check_answers(self, answers: Sequence[Answer], right: Sequence[set[Answer]]) -> None:
