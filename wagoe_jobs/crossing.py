@@ -21,55 +21,12 @@ from wagoe_jobs.ports import Answer, Claim, LeasedJobQueue, Settlement
 
 log = logging.getLogger("wagoe_jobs")
 
-LARGEST_BATCH = 400
-HORIZON_US = 15_000
-"""How long claimed work should last: the next exchange is spread over it, and no job waits much longer."""
-QUICK_US = 500
-"""Jobs that take less are run by one slot: waking another costs more than it brings."""
 KEPT_THROUGH_OUTAGE = 256
 REFUSALS = 20
 """How often the store may refuse everything before what it refused is given up, and left to its lease."""
 HOPELESS = 3
 
 T = TypeVar("T")
-
-
-class Pace:
-    """How many jobs a claim should bring: what the slots get through in `HORIZON_US`, growing at most twofold."""
-
-    def __init__(self, slots: int) -> None:
-        self._slots = slots
-        self._batch = slots
-        self._per_job = 0.0
-        self._mean_run = float(QUICK_US)
-
-    @property
-    def quick(self) -> bool:
-        """Whether one slot alone is fast enough."""
-        return self._mean_run < QUICK_US
-
-    @property
-    def horizon(self) -> int:
-        """How many claimed jobs may wait while all slots are busy: as many as will start soon."""
-        return min(self._batch, int(HORIZON_US / self._per_job)) if self._per_job else 0
-
-    def note(self, jobs: int, elapsed_us: int, runs: int, busy_us: int) -> None:
-        """`jobs` were taken up within `elapsed_us`; meanwhile `runs` ended, which took `busy_us` in all."""
-        if runs:
-            self._mean_run = (self._mean_run + busy_us / runs) / 2
-        # A batch that fits into idle slots is taken up at once, which says nothing of how fast they run.
-        per_job = max(elapsed_us / jobs, self._mean_run / self._slots)
-        self._per_job = (self._per_job + per_job) / 2 if self._per_job else per_job
-
-    def stalled(self) -> None:
-        """Claimed jobs did not get started: only free slots are filled, until batches have grown again."""
-        self._batch = 0
-
-    def limit(self, free: int) -> int:
-        """How many to claim when so many slots are free: at least those, even if jobs outlast the horizon."""
-        target = int(HORIZON_US / self._per_job) if self._per_job else self._slots
-        self._batch = min(LARGEST_BATCH, max(free, min(target, 2 * self._batch)))
-        return self._batch
 
 
 class Crossing:

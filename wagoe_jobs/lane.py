@@ -10,15 +10,15 @@ are all inside handlers, the watchdog does for them: `tick`.
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from threading import Thread
 
 from wagoe_jobs.context import micros, timed_out
-from wagoe_jobs.crossing import Crossing, Pace
+from wagoe_jobs.crossing import Crossing
 from wagoe_jobs.lease import LeaseKeeper
 from wagoe_jobs.lookout import Lookout
+from wagoe_jobs.pace import Pace
 from wagoe_jobs.ports import Claim, Settlement
-from wagoe_jobs.slot import Slot, SlotStatus
+from wagoe_jobs.slot import LaneStatus, Slot
 from wagoe_jobs.worker import Worker
 
 log = logging.getLogger("wagoe_jobs")
@@ -26,22 +26,6 @@ log = logging.getLogger("wagoe_jobs")
 UNFLUSHED = 64
 SLOW_US = 1_000
 """Jobs that take longer let no more than `UNFLUSHED` results wait for the store."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaneStatus:
-    """One queue's slots. `lost` is how many threads are stuck in handlers that outlasted their time-out.
-
-    `waiting` claims have not been started; `unsettled` results have not been taken by the store yet.
-    """
-
-    queue: str
-    slots: Sequence[SlotStatus]
-    lost: int
-    waiting: int
-    unsettled: int
-    settled: int
-    store_down: bool
 
 
 class Lane:
@@ -72,7 +56,6 @@ class Lane:
         self._idle: list[Slot] = []
         self._stopping = False
         self._closed = False
-        self._fetched = (0, 0, 0, 0)
         self._oldest_us = 0
 
     @property
@@ -158,9 +141,9 @@ class Lane:
         if self._stopping or self._lookout.taken or room <= 0 or crossing.next_is_alone:
             crossing.settle()
             return 0
-        self._measure()
+        self._pace.measure(len(crossing.ready), *self._work_done())
         got = crossing.exchange(room, ahead=True)
-        self._note_fetch()
+        self._pace.fetched(len(crossing.ready), *self._work_done())
         return got
 
     def hand_back(self) -> None:
@@ -288,22 +271,14 @@ class Lane:
         """One exchange for a free slot, by the holder of `io`; how many jobs it brought."""
         if self._stopping:
             return 0
-        if self.crossing.ready:
-            self.crossing.settle()
+        crossing = self.crossing
+        if crossing.ready:
+            crossing.settle()
             return 0
-        self._measure()
-        got = self.crossing.exchange(self._pace.limit(self.free))
-        self._note_fetch()
+        self._pace.measure(len(crossing.ready), *self._work_done())
+        got = crossing.exchange(self._pace.limit(self.free))
+        self._pace.fetched(len(crossing.ready), *self._work_done())
         return got
-
-    def _note_fetch(self) -> None:
-        self._fetched = (micros(), len(self.crossing.ready), *self._work_done())
-
-    def _measure(self) -> None:
-        then_us, ready, runs, busy_us = self._fetched
-        if (taken := ready - len(self.crossing.ready)) > 0:
-            now_runs, now_busy_us = self._work_done()
-            self._pace.note(taken, micros() - then_us, now_runs - runs, now_busy_us - busy_us)
 
     def _work_done(self) -> tuple[int, int]:
         slots = self._slots

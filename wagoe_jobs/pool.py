@@ -23,11 +23,12 @@ from wagoe_jobs.core.retry import Backoff
 from wagoe_jobs.crossing import Crossing
 from wagoe_jobs.errors import InvalidJob, JobsError, WiringError
 from wagoe_jobs.housekeeping import Housekeeper
-from wagoe_jobs.lane import Lane, LaneStatus
+from wagoe_jobs.lane import Lane
 from wagoe_jobs.lease import LeaseKeeper
 from wagoe_jobs.lookout import Lookout
 from wagoe_jobs.ports import LeasedJobQueue, Runtime
 from wagoe_jobs.registry import Registry
+from wagoe_jobs.slot import LaneStatus
 from wagoe_jobs.watchdog import Watchdog
 from wagoe_jobs.worker import Worker
 

@@ -1,6 +1,6 @@
 """One thread of a lane: its seat, the job that it runs, and the latch that it parks on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from threading import Lock, Thread
@@ -15,6 +15,22 @@ class SlotStatus:
 
     name: str
     job_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneStatus:
+    """One queue's slots. `lost` is how many threads are stuck in handlers that outlasted their time-out.
+
+    `waiting` claims have not been started; `unsettled` results have not been taken by the store yet.
+    """
+
+    queue: str
+    slots: Sequence[SlotStatus]
+    lost: int
+    waiting: int
+    unsettled: int
+    settled: int
+    store_down: bool
 
 
 class Slot(Seat):

@@ -14,49 +14,38 @@ import socket
 from asyncio import iscoroutine
 from collections.abc import Awaitable
 from contextvars import copy_context
-from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 from inspect import isawaitable
 from random import random
 from secrets import token_hex
 from time import sleep
 from types import TracebackType
-from typing import Self, assert_never, cast
+from typing import Self, cast
 
 from wagoe_jobs.context import JobContext, Seat, job_of, micros
-from wagoe_jobs.core.codec import PAYLOAD_LIMIT, Run, decode_run, encode_error, encode_job, encode_value
-from wagoe_jobs.core.job import ErrorInfo, Job, Status, from_micros, park, retry
+from wagoe_jobs.core.codec import Run, decode_run, encode_error
+from wagoe_jobs.core.job import ErrorInfo, Status, from_micros
 from wagoe_jobs.core.outcome import (
     INVALID_ARGS,
     UNDECODABLE,
-    Bury,
-    Discard,
-    End,
     Failure,
-    Finish,
     Missing,
-    Park,
     Patience,
     Result,
-    Retry,
-    RetryIn,
-    Snooze,
-    Step,
     Success,
     result_of,
     settle,
 )
 from wagoe_jobs.core.retry import Backoff
-from wagoe_jobs.errors import BackendUnavailable, InvalidJob, Undecodable
-from wagoe_jobs.failures import failure_of, repr_of, text_of
+from wagoe_jobs.errors import BackendUnavailable, Undecodable
+from wagoe_jobs.failures import failure_of, text_of
 from wagoe_jobs.lease import LeaseKeeper
 from wagoe_jobs.ports import Claim, Runtime, Settlement
 from wagoe_jobs.registry import Handler, Registry, refusal_of
+from wagoe_jobs.verdict import kept, settlement_of, tidied
 
 log = logging.getLogger("wagoe_jobs")
 
-LONGEST_DELAY = timedelta(days=36_500)
 SETTLE_TRIES = 6
 
 
@@ -132,7 +121,7 @@ class Worker:
         """The settlement for a run that came to `result`; the run ends now."""
         ended_us = micros()
         try:
-            settlement = self._decided(claim, _tidied(result), ended_us - claimed_us)
+            settlement = self._decided(claim, tidied(result), ended_us - claimed_us)
         except Undecodable as exc:
             return self._unreadable(claim, exc)
         return settlement._replace(waited_us=began_us - claimed_us, ran_us=ended_us - began_us)
@@ -177,7 +166,7 @@ class Worker:
 
     def _decided(self, claim: Claim, result: Result, since_us: int) -> Settlement:
         if isinstance(result, Success):
-            return Settlement(claim, Status.COMPLETED, result=_kept(result.result))
+            return Settlement(claim, Status.COMPLETED, result=kept(result.result))
         job = job_of(claim)
         step = settle(
             job,
@@ -188,8 +177,7 @@ class Worker:
             patience=self._patience,
             cancel_requested=self._keeper.cancel_requested(claim),
         )
-        _say(job, step)
-        return _settlement(claim, job, step)
+        return settlement_of(claim, job, step)
 
     def _unreadable(self, claim: Claim, error: Undecodable) -> Settlement:
         log.error("job %s cannot be read and is buried: %s", claim.id, error.reason)
@@ -212,102 +200,3 @@ class Worker:
 def worker_name() -> str:
     """A name for `locked_by` that no other process or start shares."""
     return f"{socket.gethostname()}:{os.getpid()}:{token_hex(4)}"
-
-
-def _settlement(claim: Claim, job: Job, step: Step) -> Settlement:
-    match step:
-        case Finish(value):
-            return Settlement(claim, Status.COMPLETED, result=_kept(value))
-        case RetryIn(delay, error):
-            return Settlement(claim, Status.RETRYING, delay, _repeat_text(job, error))
-        case Park(delay, missing_since):
-            return Settlement(claim, Status.PENDING, delay, _fitting(park(job, missing_since=missing_since)))
-        case Bury(error):
-            return Settlement(claim, Status.FAILED, error=encode_error(error))
-        case End(error):
-            return Settlement(claim, Status.CANCELLED, error=None if error is None else encode_error(error))
-        case _:
-            assert_never(step)
-
-
-def _repeat_text(job: Job, error: ErrorInfo) -> str | None:
-    """The follow-up's payload; a job near the limit keeps less of its error rather than lose its repeat."""
-    known = park(job, missing_since=None)
-    slim = replace(error, stacktrace=None, details=None, message=error.message[:200])
-    bare = replace(retry(known, slim), error=None)
-    return _fitting(retry(known, error)) or _fitting(retry(known, slim)) or _fitting(bare)
-
-
-def _fitting(job: Job) -> str | None:
-    try:
-        return encode_job(job)
-    except InvalidJob:
-        return None
-
-
-def _kept(result: object) -> str | None:
-    """The result as text; one that cannot be kept leaves its type and what it looks like.
-
-    The job has done its work by now, so failing it would only do the work again.
-    """
-    if result is None:
-        return None
-    try:
-        text = encode_value(result, path="result")
-        if len(text) <= PAYLOAD_LIMIT:
-            return text
-        reason = f"it has {len(text):,} characters"
-    except Exception as exc:  # noqa: BLE001 - encoding asks the application's own objects
-        reason = text_of(exc)
-    kind = f"{type(result).__module__}.{type(result).__qualname__}"
-    log.warning("the result, a %s, cannot be kept: %s", kind, reason)
-    return encode_value({"unencodable": kind, "repr": repr_of(result)}, path="result")
-
-
-def _tidied(result: Result) -> Result:
-    """The same result with what a handler may have filled in wrongly made fit to keep."""
-    match result:
-        case Failure():
-            return replace(
-                result,
-                message=text_of(result.message),
-                type=text_of(result.type),
-                exception_class=None if result.exception_class is None else text_of(result.exception_class),
-                stacktrace=None if result.stacktrace is None else text_of(result.stacktrace),
-                details=_details(result.details),
-            )
-        case Retry(after) if not isinstance(after, timedelta):
-            return Failure(f"Retry takes a timedelta, not {repr_of(after)}")
-        case Snooze(delay) if not isinstance(delay, timedelta):
-            return Failure(f"Snooze takes a timedelta, not {repr_of(delay)}")
-        case Retry(after, reason):
-            return Retry(_within_reach(after), text_of(reason))
-        case Snooze(delay):
-            return Snooze(_within_reach(delay))
-        case Discard(reason):
-            return Discard(text_of(reason))
-        case Success() | Missing():
-            return result
-        case _:
-            assert_never(result)
-
-
-def _within_reach(delay: timedelta) -> timedelta:
-    """A delay that every store can add to its now."""
-    return min(max(delay, timedelta(0)), LONGEST_DELAY)
-
-
-def _details(details: object) -> object:
-    try:
-        encode_value(details, path="details")
-    except Exception:  # noqa: BLE001 - encoding asks the application's own objects
-        return repr_of(details)
-    return details
-
-
-def _say(job: Job, step: Step) -> None:
-    match step:
-        case RetryIn(delay, error):
-            log.warning("job %s (%s) failed, again in %s: %s: %s", job.id, job.type, delay, error.type, error.message)
-        case Bury(error):
-            log.error("job %s (%s) is buried: %s: %s", job.id, job.type, error.type, error.message)

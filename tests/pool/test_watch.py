@@ -16,8 +16,9 @@ from tests.pool.faulty import FaultyQueue, healthy
 from tests.pool.house import House, Ledger, until
 from tests.pool.test_pool import Gate, nothing
 from wagoe_jobs.core.job import Status
-from wagoe_jobs.crossing import LARGEST_BATCH, Crossing, Pace
+from wagoe_jobs.crossing import Crossing
 from wagoe_jobs.lease import LeaseKeeper
+from wagoe_jobs.pace import LARGEST_BATCH, Pace
 from wagoe_jobs.ports import Answer, Claim, Settlement
 from wagoe_jobs.registry import handler
 

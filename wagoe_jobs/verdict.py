@@ -1,0 +1,137 @@
+"""From what a run came to, to the settlement that the store gets.
+
+Core decides what becomes of the job; in here its decision is put into text that every store takes. Results
+and errors hold objects of the application, which may refuse to be encoded, or to be told at all; none of
+that may cost a job its end.
+"""
+
+import logging
+from dataclasses import replace
+from datetime import timedelta
+from typing import assert_never
+
+from wagoe_jobs.core.codec import PAYLOAD_LIMIT, encode_error, encode_job, encode_value
+from wagoe_jobs.core.job import ErrorInfo, Job, Status, park, retry
+from wagoe_jobs.core.outcome import (
+    Bury,
+    Discard,
+    End,
+    Failure,
+    Finish,
+    Missing,
+    Park,
+    Result,
+    Retry,
+    RetryIn,
+    Snooze,
+    Step,
+    Success,
+)
+from wagoe_jobs.errors import InvalidJob
+from wagoe_jobs.failures import repr_of, text_of
+from wagoe_jobs.ports import Claim, Settlement
+
+log = logging.getLogger("wagoe_jobs")
+
+LONGEST_DELAY = timedelta(days=36_500)
+
+
+def settlement_of(claim: Claim, job: Job, step: Step) -> Settlement:
+    """The settlement of a step that core decided on, logged unless all is well."""
+    _say(job, step)
+    match step:
+        case Finish(value):
+            return Settlement(claim, Status.COMPLETED, result=kept(value))
+        case RetryIn(delay, error):
+            return Settlement(claim, Status.RETRYING, delay, _repeat_text(job, error))
+        case Park(delay, missing_since):
+            return Settlement(claim, Status.PENDING, delay, _fitting(park(job, missing_since=missing_since)))
+        case Bury(error):
+            return Settlement(claim, Status.FAILED, error=encode_error(error))
+        case End(error):
+            return Settlement(claim, Status.CANCELLED, error=None if error is None else encode_error(error))
+        case _:
+            assert_never(step)
+
+
+def _repeat_text(job: Job, error: ErrorInfo) -> str | None:
+    """The follow-up's payload; a job near the limit keeps less of its error rather than lose its repeat."""
+    known = park(job, missing_since=None)
+    slim = replace(error, stacktrace=None, details=None, message=error.message[:200])
+    bare = replace(retry(known, slim), error=None)
+    return _fitting(retry(known, error)) or _fitting(retry(known, slim)) or _fitting(bare)
+
+
+def _fitting(job: Job) -> str | None:
+    try:
+        return encode_job(job)
+    except InvalidJob:
+        return None
+
+
+def kept(result: object) -> str | None:
+    """The result as text; one that cannot be kept leaves its type and what it looks like.
+
+    The job has done its work by now, so failing it would only do the work again.
+    """
+    if result is None:
+        return None
+    try:
+        text = encode_value(result, path="result")
+        if len(text) <= PAYLOAD_LIMIT:
+            return text
+        reason = f"it has {len(text):,} characters"
+    except Exception as exc:  # noqa: BLE001 - encoding asks the application's own objects
+        reason = text_of(exc)
+    kind = f"{type(result).__module__}.{type(result).__qualname__}"
+    log.warning("the result, a %s, cannot be kept: %s", kind, reason)
+    return encode_value({"unencodable": kind, "repr": repr_of(result)}, path="result")
+
+
+def tidied(result: Result) -> Result:
+    """The same result with what a handler may have filled in wrongly made fit to keep."""
+    match result:
+        case Failure():
+            return replace(
+                result,
+                message=text_of(result.message),
+                type=text_of(result.type),
+                exception_class=None if result.exception_class is None else text_of(result.exception_class),
+                stacktrace=None if result.stacktrace is None else text_of(result.stacktrace),
+                details=_details(result.details),
+            )
+        case Retry(after) if not isinstance(after, timedelta):
+            return Failure(f"Retry takes a timedelta, not {repr_of(after)}")
+        case Snooze(delay) if not isinstance(delay, timedelta):
+            return Failure(f"Snooze takes a timedelta, not {repr_of(delay)}")
+        case Retry(after, reason):
+            return Retry(_within_reach(after), text_of(reason))
+        case Snooze(delay):
+            return Snooze(_within_reach(delay))
+        case Discard(reason):
+            return Discard(text_of(reason))
+        case Success() | Missing():
+            return result
+        case _:
+            assert_never(result)
+
+
+def _within_reach(delay: timedelta) -> timedelta:
+    """A delay that every store can add to its now."""
+    return min(max(delay, timedelta(0)), LONGEST_DELAY)
+
+
+def _details(details: object) -> object:
+    try:
+        encode_value(details, path="details")
+    except Exception:  # noqa: BLE001 - encoding asks the application's own objects
+        return repr_of(details)
+    return details
+
+
+def _say(job: Job, step: Step) -> None:
+    match step:
+        case RetryIn(delay, error):
+            log.warning("job %s (%s) failed, again in %s: %s: %s", job.id, job.type, delay, error.type, error.message)
+        case Bury(error):
+            log.error("job %s (%s) is buried: %s: %s", job.id, job.type, error.type, error.message)
