@@ -204,6 +204,8 @@ class Lane:
                 self._run(slot, claim, claimed_us)
             except Exception:
                 log.exception("job %s could neither be run nor settled: it is left to its lease", claim.id)
+                slot.in_time()
+                slot.claim = None
                 self._keeper.release([claim])
         self._leave(slot)
 
@@ -257,7 +259,7 @@ class Lane:
                 got = self._fetch()
             finally:
                 crossing.io.release()
-            if got or (crossing.finished and not crossing.down):
+            if got or ((crossing.finished or crossing.ready) and not crossing.down):
                 return self._share(got)
         if lookout.role.acquire(blocking=False):
             try:
@@ -273,7 +275,8 @@ class Lane:
             return 0
         crossing = self.crossing
         if crossing.ready:
-            crossing.settle()
+            if crossing.down:
+                crossing.settle()  # too many results wait: nothing is started until the store takes them
             return 0
         self._pace.measure(len(crossing.ready), *self._work_done())
         got = crossing.exchange(self._pace.limit(self.free))
@@ -293,11 +296,11 @@ class Lane:
                 lookout.rest(crossing.pause())
             else:
                 lookout.wait()
-            if self._stopping or (crossing.ready and not crossing.down):
+            if self._stopping or (crossing.ready and not crossing.full):
                 return 0
             with crossing.io:
                 got = self._fetch()
-            if got or (crossing.ready and not crossing.down):
+            if got or (crossing.ready and not crossing.full):
                 return got
 
     def _share(self, got: int) -> None:

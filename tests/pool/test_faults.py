@@ -11,9 +11,13 @@ import pytest
 from tests.pool.conftest import OpenHouse
 from tests.pool.faulty import CALLED_BY_POOLS, FaultyQueue, When, healthy
 from tests.pool.house import House, Ledger, until
+from wagoe_jobs.context import Seat
 from wagoe_jobs.core.job import Status
 from wagoe_jobs.crossing import KEPT_THROUGH_OUTAGE
 from wagoe_jobs.pace import Pace
+from wagoe_jobs.ports import Claim, Settlement
+from wagoe_jobs.registry import handler
+from wagoe_jobs.worker import Worker
 
 Said = Callable[[], str]
 SHORT = timedelta(milliseconds=300)
@@ -259,3 +263,28 @@ def test_a_stop_during_an_endless_outage_ends_all_the_same_and_says_so(
         assert ran.wait(20)
         assert not pool.stop(timedelta(milliseconds=200))
     assert "1 results could not be settled" in said()
+
+
+@pytest.mark.fault(18)
+def test_a_slot_outlives_a_run_that_cannot_even_be_settled(
+    room: House, ledger: Ledger, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Something of ours is broken, with a time-out running: the job is left to its lease, and the slot goes on."""
+    run_claim = Worker.run_claim
+
+    def broken(self: Worker, claim: Claim, claimed_us: int, seat: Seat) -> Settlement:
+        settlement = run_claim(self, claim, claimed_us, seat)
+        if claim.id == str(cursed):
+            raise ZeroDivisionError("a bug")
+        return settlement
+
+    monkeypatch.setattr(Worker, "run_claim", broken)
+    cursed = room.enqueue(args={"n": 0})
+    note = handler("work", timeout=0.1)(lambda args: ledger.note(args["n"]))
+    with room.pool([note]) as pool:
+        until(lambda: "could neither be run nor settled" in said())
+        time.sleep(0.2)  # the time-out passes
+        assert pool.status().lost == 0
+        other = room.enqueue(args={"n": 1})
+        assert room.ended(other).status is Status.COMPLETED
+    assert room.job(cursed).status is Status.RUNNING
