@@ -114,7 +114,7 @@ class JobQueue(Protocol):
         """
 
     def enqueue_many(self, jobs: Sequence[Job], *, delay: timedelta | None = None) -> Sequence[bool]:
-        """All or nothing: the answer of `enqueue` for each, in order. An id twice in `jobs` is a duplicate.
+        """All or nothing: the answer of `enqueue` for each of at most 10,000, in order; an id twice is a duplicate.
 
         With `delay`, all become due at the store's now plus it, whatever their `execute_at`.
         """
@@ -132,6 +132,8 @@ class JobQueue(Protocol):
 
     def settle(self, settlements: Sequence[Settlement]) -> Sequence[Answer]:
         """End each claim: history or follow-up, and release, in one atomic step a claim; answers in order.
+
+        Which is written first is the store's choice. `ALREADY` is sure only for the last token that settled a job.
 
         A job whose cancellation was requested ends as cancelled unless it is settled as completed. What
         the store refuses as data (text, size) fails alone: it is buried with the reason, its neighbours
@@ -153,7 +155,8 @@ class JobQueue(Protocol):
         """Take back at most `limit` jobs whose lease has ended, each to its old place in the line.
 
         Counts the abandonment unless the claim was marked interrupted; by `buries_abandoned` writes the
-        dead letter in the same step. Asks nothing but the job's own claim: no worker row, no handler.
+        dead letter in the same step; one whose cancellation was requested ends as cancelled, and is not `buried`.
+        Asks nothing but the job's own claim: no worker row, no handler.
         """
 
     def peek(self, queue: str, limit: int = 1) -> Sequence[Job]:
