@@ -31,6 +31,8 @@ from wagoe_jobs.adapters.sql.tables import Shape, Tables
 from wagoe_jobs.adapters.sql.wakeup import Listener, channel
 from wagoe_jobs.ports import WakeUp
 
+_ISOLATION = "READ COMMITTED"
+
 
 class PostgreSQL:
     """Rows are locked one by one, and a claim skips what another is claiming."""
@@ -40,6 +42,9 @@ class PostgreSQL:
     )
 
     _notify = select(func.pg_notify(bindparam("channel", type_=Text), bindparam("queue", type_=Text)))
+
+    def __init__(self) -> None:
+        self._isolated = False
 
     def now(self) -> ColumnElement[int]:
         # one instant a statement: what it writes together is dated together, and it is computed once, not once a row
@@ -63,13 +68,13 @@ class PostgreSQL:
         return insert(table).values(values).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
 
     def schema(self, engine: Engine, wanted: str | None) -> str | None:
-        if wanted is not None:
-            return wanted
         with engine.connect() as conn:
-            return conn.dialect.default_schema_name
+            self._isolated = not driver(conn).autocommit and conn.get_isolation_level() == _ISOLATION
+            return wanted or conn.dialect.default_schema_name
 
     def isolate(self, conn: Connection) -> Connection:
-        return conn.execution_options(isolation_level="READ COMMITTED")
+        # asked once, at open: setting and resetting it costs as much as a statement
+        return conn if self._isolated else conn.execution_options(isolation_level=_ISOLATION)
 
     def begin(self, conn: Connection) -> None:
         """The pool's connection begins by itself."""
