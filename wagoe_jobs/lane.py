@@ -291,7 +291,7 @@ class Lane:
         """Wait for work as the lane's only lookout; how many jobs that brought, zero when others need help."""
         crossing, lookout = self.crossing, self._lookout
         lookout.begin()
-        while True:
+        while not self._stopping:  # asked before each wait: one interruption ends one wait
             if crossing.down:
                 lookout.rest(crossing.pause())
             else:
@@ -302,6 +302,7 @@ class Lane:
                 got = self._fetch()
             if got or (crossing.ready and not crossing.full):
                 return got
+        return 0
 
     def _share(self, got: int) -> None:
         """Let others help with what came, unless one slot is quick enough; the watchdog sees if it is not."""
