@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy import Connection, Engine, event, select, text
 
 from tests.sql.conftest import LINE, Parts, new_job
 from wagoe_jobs.adapters.sql import postgres_exchange
@@ -121,6 +121,17 @@ def test_the_exchange_goes_by_index_whatever_the_statistics_say(postgres_parts: 
     assert "Tid Scan" in plan
     for slow in ("Seq Scan", "Bitmap", "Sort", "Hash"):
         assert slow not in plan, plan
+
+
+def test_many_ids_are_joined_not_searched_for_each_row(postgres_parts: Parts) -> None:
+    # a history that was never analysed is scanned; an array walked for each of its rows makes that quadratic
+    db, ids = postgres_parts.db, [str(new_job().id) for _ in range(3_000)]
+    statement = select(db.tables.store.c.id).where(db.dialect.among(db.tables.store.c.id))
+    compiled = statement.compile(dialect=postgres_parts.engine.dialect)
+    with postgres_parts.engine.connect() as conn:
+        plan = "\n".join(conn.exec_driver_sql(f"EXPLAIN {compiled}", {"ids": db.dialect.ids(ids)}).scalars())
+    assert "Join" in plan or "Nested Loop" in plan, plan
+    assert "ANY" not in plan, plan
 
 
 def sqlite_plans(parts: Parts, work: Callable[[], object]) -> str:

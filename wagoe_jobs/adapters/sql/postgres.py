@@ -55,7 +55,9 @@ class PostgreSQL:
         return {"offset_us": offset_us}
 
     def among(self, column: ColumnElement[str]) -> ColumnElement[bool]:
-        return column == func.any(cast(bindparam("ids", type_=Text), ARRAY(UUID(as_uuid=False))))
+        # joined, since `= ANY(array)` walks the whole array for each row where the plan is a sequential scan
+        given = func.unnest(cast(bindparam("ids", type_=Text), ARRAY(UUID(as_uuid=False)))).column_valued("given")
+        return column.in_(select(given))
 
     def ids(self, ids: Sequence[str]) -> object:
         return "{" + ",".join(ids) + "}"
