@@ -6,6 +6,7 @@ is opened here is closed in reverse; an engine that the application lends is lef
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING, assert_never
 
 from wagoe_jobs.errors import JobsDisabled, SettingsError, WiringError
@@ -92,7 +93,8 @@ def _own_engine(jobs: JobsSettings, connections: int, opened: ExitStack) -> "Eng
     if jobs.db.url is None:
         raise SettingsError("jobs.db.url", "is missing: provider = db needs it, or the application's engine")
     try:
-        engine = sql.open_engine(jobs.db.url.get_secret_value(), pool_size=max(10, connections))
+        url, timeout = jobs.db.url.get_secret_value(), timedelta(milliseconds=jobs.db.timeout_ms)
+        engine = sql.open_engine(url, timeout=timeout, pool_size=max(10, connections))
     except ValueError:  # its text may quote the url, and with it the password
         raise SettingsError("jobs.db.url", "is not a database URL, as postgresql+psycopg://user@host/name") from None
     opened.callback(engine.dispose)

@@ -1,6 +1,8 @@
 """The client on a database: transactions of the application, refusals of the runtime, and what it leaves behind."""
 
+import socket
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -192,3 +194,15 @@ def test_what_was_opened_is_closed_when_a_later_step_fails(sqlite_url: str, monk
     with pytest.raises(ZeroDivisionError), open_runtime({"provider": "db", "db": {"url": sqlite_url}}):
         pytest.fail("opened")
     assert disposed == ["engine"]
+
+
+def test_a_database_that_does_not_answer_is_given_up_after_the_configured_time() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = f"postgresql+psycopg://jobs@127.0.0.1:{silent.getsockname()[1]}/jobs"
+        settings = {"provider": "db", "db": {"url": url, "timeout_ms": 2_000}}
+        began = time.monotonic()
+        with pytest.raises(BackendUnavailable), open_runtime(settings):
+            pass
+        assert 1 < time.monotonic() - began < 8  # the default is 10 s

@@ -37,11 +37,15 @@ from wagoe_jobs.settings.values import (
 
 
 class DbSettings(Table):
-    """`jobs.db`: where the tables are. `url` is not needed when the application lends its engine."""
+    """`jobs.db`: where the tables are. `url` is not needed when the application lends its engine.
+
+    `timeout_ms` is how long one answer of the database may take; an engine that is lent has its own.
+    """
 
     url: Secret | None = None
     schema_name: Text | None = Field(default=None, alias="schema", max_length=63)
     table_prefix: str = Field(default="", max_length=30, pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$")
+    timeout_ms: Span = 10_000
 
 
 class RedisSettings(Table):
