@@ -118,9 +118,9 @@ class Seat:
 
 
 async def _within(answer: Awaitable[object], timeout: timedelta | None) -> object:
-    seconds = None if timeout is None else timeout.total_seconds()
+    limit = asyncio.timeout(None if timeout is None else timeout.total_seconds())
     try:
-        async with asyncio.timeout(seconds) as limit:
+        async with limit:
             return await answer
     except TimeoutError:
         if not limit.expired():  # the handler's own

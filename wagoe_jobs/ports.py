@@ -112,15 +112,18 @@ class JobQueue(Protocol):
         False when the id exists anywhere, history included; what is stored is then left as it is.
         Raises InvalidJob or PayloadTooLarge and stores nothing.
         """
+        ...
 
     def enqueue_many(self, jobs: Sequence[Job], *, delay: timedelta | None = None) -> Sequence[bool]:
         """All or nothing: the answer of `enqueue` for each of at most 10,000, in order; an id twice is a duplicate.
 
         With `delay`, all become due at the store's now plus it, whatever their `execute_at`.
         """
+        ...
 
     def schedule(self, job: Job, delay: timedelta) -> bool:
         """`enqueue_many` of one job with this delay."""
+        ...
 
     def claim(self, queue: str, worker: str, limit: int) -> Sequence[Claim]:
         """Lease at most `limit` ready jobs: highest priority first, then oldest.
@@ -129,6 +132,7 @@ class JobQueue(Protocol):
         used again for a job. A job that was abandoned before comes alone; a batch ends before it. One
         claim past its lease may be handed to another worker once it is reclaimed (at least once).
         """
+        ...
 
     def settle(self, settlements: Sequence[Settlement]) -> Sequence[Answer]:
         """End each claim: history or follow-up, and release, in one atomic step a claim; answers in order.
@@ -139,17 +143,21 @@ class JobQueue(Protocol):
         the store refuses as data (text, size) fails alone: it is buried with the reason, its neighbours
         are applied. A follow-up's place in the line is a new one when it becomes due.
         """
+        ...
 
     def exchange(
         self, settlements: Sequence[Settlement], queue: str, worker: str, limit: int
     ) -> tuple[Sequence[Answer], Sequence[Claim]]:
         """`settle`, then `claim`, in one call to the store. Raises before either, or does both."""
+        ...
 
     def ack(self, claim: Claim) -> bool:
         """Settle as completed without a result; False when the claim is no longer held."""
+        ...
 
     def hand_back(self, claims: Sequence[Claim]) -> int:
         """Return claims that never started to their old places in the line, nothing used up; how many were held."""
+        ...
 
     def reclaim_abandoned(self, limit: int = BATCH_LIMIT) -> Sequence[Reclaimed]:
         """Take back at most `limit` jobs whose lease has ended, each to its old place in the line.
@@ -158,33 +166,42 @@ class JobQueue(Protocol):
         dead letter in the same step; one whose cancellation was requested ends as cancelled, and is not `buried`.
         Asks nothing but the job's own claim: no worker row, no handler.
         """
+        ...
 
     def peek(self, queue: str, limit: int = 1) -> Sequence[Job]:
         """The jobs that a claim would get next, in its order; takes none."""
+        ...
 
     def delete(self, id: UUID) -> bool:
         """Remove a job that waits or has ended, without a trace; False when unknown or in flight."""
+        ...
 
     def cancel(self, id: UUID) -> bool:
         """End a waiting job as cancelled, or ask the holder of a running one to stop; False when unknown or ended."""
+        ...
 
     def size(self, queue: str) -> int:
         """How many jobs are ready."""
+        ...
 
     def list_queues(self) -> Sequence[str]:
         """Names of the queues that hold work still to do, in order."""
+        ...
 
     def process_scheduled(self, limit: int = BATCH_LIMIT) -> int:
         """Make at most `limit` due jobs ready, each once, earliest due first; how many.
 
         One step a job: a failure leaves it scheduled or ready.
         """
+        ...
 
     def next_due(self) -> timedelta | None:
         """How long until the earliest scheduled job is due, zero or less when it is; None without one."""
+        ...
 
     def close(self) -> None:
         """Close what this queue opened itself; may be called twice."""
+        ...
 
 
 @runtime_checkable
@@ -194,6 +211,7 @@ class LeasedJobQueue(JobQueue, Protocol):
     @property
     def lease(self) -> timedelta:
         """How long a claim lives without renewal."""
+        ...
 
     def renew(self, claims: Sequence[Claim]) -> Mapping[Claim, Hold]:
         """Let the lease of each claim that is still held end at the store's now plus `lease`.
@@ -201,9 +219,11 @@ class LeasedJobQueue(JobQueue, Protocol):
         Goes over a connection of its own, never behind a claim. An expired claim that nobody took is
         held. With no claims it only makes sure that the connection is there.
         """
+        ...
 
     def interrupt(self, claims: Sequence[Claim]) -> int:
         """Mark claims whose process ends by plan: their reclaim will not be counted; how many were held."""
+        ...
 
 
 @runtime_checkable
@@ -216,6 +236,7 @@ class TransactionalJobQueue(JobQueue, Protocol):
         `tx` is an SQLAlchemy Connection or Session. Raises NotATransaction for an Engine, AUTOCOMMIT, a
         closed or finished transaction, another database, or anything else.
         """
+        ...
 
 
 class WakeUp(Protocol):
@@ -226,9 +247,11 @@ class WakeUp(Protocol):
 
         News that came since the last call ends the wait at once. Raises BackendUnavailable.
         """
+        ...
 
     def interrupt(self) -> None:
         """End the present or next wait, from any thread."""
+        ...
 
     def __enter__(self) -> Self: ...
 
@@ -243,6 +266,7 @@ class WakingJobQueue(JobQueue, Protocol):
 
     def wake_up(self, queue: str) -> WakeUp:
         """A new waiting place for `queue`, on a connection of its own where one is needed."""
+        ...
 
 
 class JobStore(Protocol):
@@ -250,15 +274,19 @@ class JobStore(Protocol):
 
     def find(self, id: UUID) -> Job | None:
         """The job, None when unknown. One whose text cannot be read has error type `undecodable`."""
+        ...
 
     def search(self, wanted: JobFilter = JobFilter(), *, limit: int = 50, cursor: str | None = None) -> Page:
         """Jobs by id, highest first: UUIDv7 ids make that newest first. Raises InvalidJob for a bad cursor."""
+        ...
 
     def failed_jobs(self, queue: str | None = None, *, limit: int = 50, cursor: str | None = None) -> Page:
         """Dead letters in the order of `search`."""
+        ...
 
     def retry(self, id: UUID) -> bool:
         """Redrive a dead letter: ready, its budget whole again, last error kept; False when it is none."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,12 +324,15 @@ class JobStats(Protocol):
 
     def job_stats(self) -> StatsTotals:
         """Every queue that holds work or history, by name; `workers` names the holders of claims."""
+        ...
 
     def queue_stats(self, queue: str) -> QueueStats:
         """One queue, zeros when nobody ever used it."""
+        ...
 
     def job_history(self, type: str, limit: int = 50) -> Sequence[Job]:
         """Ended jobs of this type, last ended first."""
+        ...
 
 
 class Claimed(NamedTuple):
@@ -320,15 +351,19 @@ class IdempotencyStore(Protocol):
 
     def claim(self, scope: str, key: str, ttl: timedelta, value: str) -> Claimed | Taken:
         """Take the key for `ttl` unless it is taken; exactly one of many callers gets `Claimed`."""
+        ...
 
     def seen(self, scope: str, key: str) -> bool:
         """Whether the key is taken now."""
+        ...
 
     def release(self, scope: str, key: str) -> bool:
         """Free the key before it expires; False when it was free."""
+        ...
 
     def purge(self, limit: int = BATCH_LIMIT) -> int:
         """Forget at most `limit` expired keys; how many."""
+        ...
 
 
 @runtime_checkable
@@ -342,6 +377,7 @@ class OnceJobQueue(JobQueue, Protocol):
 
         With `tx`, both happen inside the caller's transaction, as `enqueue_in_tx`; raises NotATransaction.
         """
+        ...
 
 
 class Schedule(NamedTuple):
@@ -365,21 +401,27 @@ class RecurringState(Protocol):
 
     def register(self, schedule: Schedule) -> Schedule:
         """Keep the schedule of a type, as it is stored afterwards; the same text again resets no instant."""
+        ...
 
     def unregister(self, type: str) -> bool:
         """Forget the type's schedule; False without one."""
+        ...
 
     def schedules(self) -> Sequence[Schedule]:
         """All of them, by type."""
+        ...
 
     def mark_tick(self, type: str, tick_us: int) -> bool:
         """Record that this instant fired; False when it is not after the last one, or nothing is scheduled."""
+        ...
 
     def hold(self, holder: str, lease: timedelta) -> bool:
         """Take or renew the ticker's lease; False while another holds it."""
+        ...
 
     def let_go(self, holder: str) -> bool:
         """Give the lease up; False when it is not this holder's."""
+        ...
 
 
 class JobRegistry(Protocol):
@@ -396,6 +438,7 @@ class JobWorker(Protocol):
 
     def work_one(self) -> bool:
         """Claim one job and run it to its end; False when none was ready."""
+        ...
 
     def start(self) -> None: ...
     def stop(self) -> None: ...

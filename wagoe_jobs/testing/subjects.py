@@ -211,11 +211,12 @@ _completed = _settled(State.COMPLETED, Status.COMPLETED)
 
 def _buried(backend: Backend) -> Subject:
     job = backend.put(max_retries=1)
-    for _ in range(2):
-        claim = backend.take()
-        backend.expire()
-        [reclaimed] = backend.queue.reclaim_abandoned()
-    assert reclaimed.buried
+    backend.take()
+    backend.expire()
+    backend.queue.reclaim_abandoned()
+    claim = backend.take()
+    backend.expire()
+    assert [reclaimed.buried for reclaimed in backend.queue.reclaim_abandoned()] == [True]
     return Subject(state=State.BURIED, job=job, given=claim)
 
 

@@ -37,54 +37,69 @@ class Dialect(Protocol):
 
     def now(self) -> ColumnElement[int]:
         """The store's clock in microseconds since 1970, as an expression with parameters from `clock`."""
+        ...
 
     def clock(self, offset_us: int) -> Mapping[str, int]:
         """The parameters of `now`, to be taken when the transaction has begun."""
+        ...
 
     def among(self, column: ColumnElement[str]) -> ColumnElement[bool]:
         """`column` is one of the ids that `ids` made the parameter `ids` of."""
+        ...
 
     def ids(self, ids: Sequence[str]) -> object: ...
 
     def keep(self, conn: Connection, timeout: timedelta) -> None:
         """Bound what a connection that is kept waits for, also where its engine is lent."""
+        ...
 
     def insert_new(self, table: Table, values: Mapping[str, Any]) -> Insert:
         """An insert that leaves a row with this key as it is; its row count tells."""
+        ...
 
     def schema(self, engine: Engine, wanted: str | None) -> str | None:
         """The schema to qualify tables with, so that a changed search path redirects nothing."""
+        ...
 
     def isolate(self, conn: Connection) -> Connection:
         """The connection, at the isolation that conditional writes need, whatever the engine's default is."""
+        ...
 
     def begin(self, conn: Connection) -> None:
         """Begin a write on a connection fresh from the pool: what it reads, it may write."""
+        ...
 
     def settle_down(self, db: "Database") -> None:
         """Set what is kept with the database itself, before tables are made."""
+        ...
 
     def lock_schema(self, conn: Connection, tables: Tables) -> None:
         """Let one creator in at a time, until the transaction ends."""
+        ...
 
     def begin_in(self, conn: Connection, tables: Tables) -> None:
         """Make sure that the caller's transaction can write after it has read."""
+        ...
 
     def in_transaction(self, conn: Connection) -> bool:
         """Whether a commit or rollback of this connection decides over what is written now."""
+        ...
 
     def places(self, conn: Connection, tables: Tables, count: int) -> Sequence[int]:
         """`count` new places at the end of the line, ascending."""
+        ...
 
     def verdict(self, error: DBAPIError) -> Verdict: ...
 
     def tell(self, conn: Connection, tables: Tables, queues: Iterable[str]) -> None:
         """Wake the pools of these queues at the commit, where the database can."""
+        ...
 
     def enqueuer(self, db: "Database") -> "Enqueuer": ...
 
     def exchange(self, db: "Database", lease_us: int) -> "Exchange":
         """The fastest exchange that is safe here."""
+        ...
 
     def wake_up(self, db: "Database", queue: str) -> WakeUp: ...
 

@@ -29,6 +29,7 @@ class Enqueuer(Protocol):
 
     def insert(self, conn: Connection, rows: Rows) -> Sequence[bool]:
         """Whether each was new, in order; an id twice is new once. Pools are woken at the commit."""
+        ...
 
 
 class LockedEnqueuer:

@@ -156,9 +156,9 @@ def prepare(conn: Connection) -> None:
         raw.prepare_threshold = 0
 
 
-def exchange_statement(db: Database, *, settle: bool, claim: bool) -> Select[Any] | Any:
+def exchange_statement(db: Database, *, settle: bool, claim: bool) -> Select[*tuple[Any, ...]] | Any:
     """One row a claim, and one that counts what was settled, naming it when that is less than was given."""
-    parts: list[Select[Any]] = []
+    parts: list[Select[*tuple[Any, ...]]] = []
     if claim:
         won = _won(db)
         parts.append(select(won.c.id, won.c.payload, won.c.priority_rank, won.c.seq, won.c.locked_at, won.c.abandoned))

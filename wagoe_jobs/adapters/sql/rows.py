@@ -52,7 +52,7 @@ def micros(duration: timedelta) -> int:
     return duration // timedelta(microseconds=1)
 
 
-def queue_rows(tables: Tables) -> Select[Any]:
+def queue_rows(tables: Tables) -> Select[*tuple[Any, ...]]:
     """The columns of `Stored`, in its order, of work still to do."""
     q, none = tables.queue.c, cast(null(), Text)
     status = case(
@@ -61,7 +61,7 @@ def queue_rows(tables: Tables) -> Select[Any]:
     return _columns(tables.queue, status, q.locked_at, cast(null(), BigInteger), none, none)
 
 
-def history_rows(tables: Tables) -> Select[Any]:
+def history_rows(tables: Tables) -> Select[*tuple[Any, ...]]:
     """The same of what has ended."""
     s = tables.store.c
     return _columns(tables.store, s.status, s.started_at, s.completed_at, s.result, s.error)
@@ -83,7 +83,7 @@ def _columns(
     completed: ColumnElement[Any],
     result: ColumnElement[Any],
     error: ColumnElement[Any],
-) -> Select[Any]:
+) -> Select[*tuple[Any, ...]]:
     t = table.c
     return select(
         t.id.label("id"),

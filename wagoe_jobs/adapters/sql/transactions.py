@@ -98,7 +98,8 @@ class Transactions:
 
     def _own(self) -> str:
         if self._own_id is None:
-            self._own_id = self._db.read(lambda conn: conn.execute(self._store_id).scalar_one())
+            own: str = self._db.read(lambda conn: conn.execute(self._store_id).scalar_one())
+            self._own_id = own
         return self._own_id
 
 
