@@ -17,6 +17,7 @@ pytest.register_assert_rewrite("wagoe_jobs.testing")
 
 from tests import backends  # noqa: E402  after the line above, which must come before the import it is about
 from tests.servers import PostgresServer  # noqa: E402
+from wagoe_jobs.testing import contract  # noqa: E402
 from wagoe_jobs.testing.contract import Backend  # noqa: E402
 
 Engines = Callable[..., Engine]
@@ -26,6 +27,14 @@ Backends = Callable[[str], AbstractContextManager[Backend]]
 def pytest_configure(config: pytest.Config) -> None:
     """Let SIGTERM end the run through its fixtures, so that servers stop and folders go."""
     signal.signal(signal.SIGTERM, _exit)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the contract's matrix after a run of it; here, since a parallel run shows nothing that a test prints."""
+    passed = terminalreporter.stats.get("passed", [])
+    if any(report.nodeid.startswith("tests/test_contract.py") for report in passed):
+        terminalreporter.section("cases of the contract by method and state of the job")
+        terminalreporter.write_line(contract.matrix())
 
 
 def _exit(number: int, _: object) -> None:

@@ -83,9 +83,7 @@ def _differs(case: Case, backend: Backend) -> bool:
     return False
 
 
-def test_every_method_has_a_case_in_every_state(capsys: pytest.CaptureFixture[str]) -> None:
-    with capsys.disabled():
-        print("\n\ncases of the contract by method and state of the job:\n" + contract.matrix())
+def test_every_method_has_a_case_in_every_state() -> None:
     assert contract.holes() == []
 
 

@@ -6,11 +6,13 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
 from wagoe_jobs import Failure, InvalidJob, Jobs, Registry, Runtime, TenantMismatch, Worker, open_runtime, tenant_bound
+
+UNKNOWN = UUID("018f0000-0000-7000-8000-000000000000")
 
 
 def run(args: Any) -> Any:
@@ -34,7 +36,7 @@ def work(jobs: Jobs, times: int = 1) -> None:
             assert worker.work_one()
 
 
-@pytest.mark.parametrize("id", [uuid4(), str(uuid4()), "no id at all", "", "x" * 10_000, 5, None])
+@pytest.mark.parametrize("id", [UNKNOWN, str(UNKNOWN), "no id at all", "", "x" * 10_000, 5, None])
 def test_an_unknown_id_is_none_or_false(jobs: Jobs, id: Any) -> None:
     assert jobs.get(id) is None
     assert jobs.wait(id, timeout=0) is None
