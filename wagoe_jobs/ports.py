@@ -4,103 +4,75 @@ Batch-shaped and fenced: whatever acts on a claim takes many and is conditional 
 Instants are the store's, in microseconds since 1970 UTC where a name ends in `_us`; follow-ups are
 durations, which the store adds to its own now. Every method may raise BackendUnavailable; no driver's
 exception crosses a port. A capability is a protocol of its own, asked for with `isinstance`.
+
+    JobQueue              work still to do; a store's queue may also be a LeasedJobQueue, TransactionalJobQueue,
+                          WakingJobQueue or OnceJobQueue
+    JobStore, JobStats    every job, to be read and counted
+    IdempotencyStore      keys that are taken once
+    RecurringState        schedules, and the lease of who fires them
+    JobRegistry, JobWorker
+    Runtime               the parts of one backend
+
+The values that cross are defined in `wagoe_jobs.values`.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from enum import Enum
+from datetime import timedelta
 from types import TracebackType
-from typing import NamedTuple, Protocol, Self, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 from uuid import UUID
 
-from wagoe_jobs.core.job import Job, Status
+from wagoe_jobs.core.job import Job
+from wagoe_jobs.values import (
+    Answer,
+    Claim,
+    Claimed,
+    Hold,
+    JobFilter,
+    Page,
+    QueueStats,
+    Reclaimed,
+    Schedule,
+    Settlement,
+    StatsTotals,
+    Taken,
+)
+
+__all__ = [
+    "BATCH_LIMIT",
+    "DEFAULT_LEASE",
+    "Answer",
+    "Claim",
+    "Claimed",
+    "Hold",
+    "IdempotencyStore",
+    "JobFilter",
+    "JobQueue",
+    "JobRegistry",
+    "JobStats",
+    "JobStore",
+    "JobWorker",
+    "LeasedJobQueue",
+    "OnceJobQueue",
+    "Page",
+    "QueueStats",
+    "Reclaimed",
+    "RecurringState",
+    "Runtime",
+    "Schedule",
+    "Settlement",
+    "StatsTotals",
+    "Taken",
+    "TransactionalJobQueue",
+    "WakeUp",
+    "WakingJobQueue",
+    "transactional_queue",
+]
 
 DEFAULT_LEASE = timedelta(seconds=60)
 BATCH_LIMIT = 500
 """The most rows that one promotion or reclaim step touches."""
-
-
-class Claim(NamedTuple):
-    """The right to run one job until the lease ends; `token` alone decides later whether it still holds.
-
-    A tuple, since the hot path makes one a job. `payload` is the stored text, `rank` and `seq` the job's
-    place in the line, `abandoned` how many workers died over it before.
-    """
-
-    id: str
-    token: str
-    queue: str
-    payload: str
-    rank: int
-    seq: int
-    claimed_us: int
-    abandoned: int = 0
-
-
-class Settlement(NamedTuple):
-    """How one claim ends: a terminal status, or a follow-up (`RETRYING`, `PENDING`) due after `delay`.
-
-    `payload` is the follow-up's new text, None keeps the stored one. `result` and `error` are encoded
-    values. The run began `waited_us` after the claim and took `ran_us`.
-    """
-
-    claim: Claim
-    status: Status
-    delay: timedelta | None = None
-    payload: str | None = None
-    result: str | None = None
-    error: str | None = None
-    waited_us: int = 0
-    ran_us: int = 0
-
-
-class Answer(Enum):
-    """What became of a settlement."""
-
-    APPLIED = "applied"
-    ALREADY = "already"
-    """This token settled this job before: the first reply was lost."""
-    LOST = "lost"
-    """The claim is another's, or the job is gone; nothing was written."""
-
-
-class Hold(Enum):
-    """What a renewal says of a claim."""
-
-    HELD = "held"
-    LOST = "lost"
-    CANCEL_REQUESTED = "cancel-requested"
-
-
-class Reclaimed(NamedTuple):
-    """One abandoned job: given back to the line, or `buried` as a dead letter."""
-
-    id: str
-    type: str
-    queue: str
-    abandoned: int
-    buried: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobFilter:
-    """Which jobs a search wants; None asks for nothing. `since` <= created_at < `until`."""
-
-    status: Status | None = None
-    type: str | None = None
-    queue: str | None = None
-    tenant: str | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Jobs in order, and the cursor of the next page, None at the end."""
-
-    jobs: Sequence[Job]
-    cursor: str | None = None
 
 
 class JobQueue(Protocol):
@@ -289,36 +261,6 @@ class JobStore(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueStats:
-    """One queue at one moment; `processed` and the durations are of the history that is kept.
-
-    `waiting` maps each priority's name to its ready jobs. Durations are of completed runs, the latest
-    1,000 at most; None without one. `oldest_ready` is how long the oldest ready job has been in the queue.
-    """
-
-    queue: str
-    waiting: Mapping[str, int]
-    scheduled: int
-    in_flight: int
-    oldest_ready: timedelta | None
-    processed: int
-    failed: int
-    mean: timedelta | None
-    p95: timedelta | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatsTotals:
-    """All queues; `processed` = `succeeded` + `failed` + cancelled, of the history that is kept."""
-
-    processed: int
-    succeeded: int
-    failed: int
-    queues: Sequence[QueueStats]
-    workers: Sequence[str]
-
-
 class JobStats(Protocol):
     """Counts for people and dashboards; exact at the moment of reading, not cheap enough for a hot path."""
 
@@ -333,16 +275,6 @@ class JobStats(Protocol):
     def job_history(self, type: str, limit: int = 50) -> Sequence[Job]:
         """Ended jobs of this type, last ended first."""
         ...
-
-
-class Claimed(NamedTuple):
-    """The key was free and is now the caller's."""
-
-
-class Taken(NamedTuple):
-    """The key is taken; `value` is what its taker left."""
-
-    value: str
 
 
 @runtime_checkable
@@ -378,21 +310,6 @@ class OnceJobQueue(JobQueue, Protocol):
         With `tx`, both happen inside the caller's transaction, as `enqueue_in_tx`; raises NotATransaction.
         """
         ...
-
-
-class Schedule(NamedTuple):
-    """A recurring job as it is kept: `text` is the cron expression with its zone, `args` encoded.
-
-    `first_seen_us` is when this text was first registered, `last_tick_us` the last instant that fired.
-    """
-
-    type: str
-    text: str
-    queue: str
-    rank: int
-    args: str
-    first_seen_us: int = 0
-    last_tick_us: int | None = None
 
 
 @runtime_checkable
