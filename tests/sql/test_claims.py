@@ -113,8 +113,22 @@ def test_the_exchange_goes_by_index_whatever_the_statistics_say(postgres_parts: 
     if state == "analysed":
         with postgres_parts.engine.begin() as tx:
             tx.execute(text("analyze"))
-    statement = postgres_exchange.exchange_statement(postgres_parts.db, settle=True, claim=True)
-    plan = postgres_plan(postgres_parts, statement)
+    check_exchange_plan(postgres_parts)
+
+
+@pytest.mark.parametrize("younger", ["job_queue_ready", "job_queue_lone"])
+def test_the_exchange_goes_by_the_same_indexes_in_whatever_order_they_were_made(
+    postgres_parts: Parts, younger: str
+) -> None:
+    (index,) = (index for index in postgres_parts.db.tables.queue.indexes if index.name == younger)
+    index.drop(postgres_parts.engine)
+    index.create(postgres_parts.engine)
+    check_exchange_plan(postgres_parts)
+
+
+def check_exchange_plan(parts: Parts) -> None:
+    statement = postgres_exchange.exchange_statement(parts.db, settle=True, claim=True)
+    plan = postgres_plan(parts, statement)
     assert "Index Scan using job_queue_lone" in plan
     assert "Index Scan using job_queue_ready" in plan
     assert "Index Scan using job_queue_pkey" in plan

@@ -214,7 +214,7 @@ def _won(db: Database) -> CTE:
     lone = (
         select(q.priority_rank, q.seq, _address.label("address"))
         .where(*ready, q.abandoned > literal_column("0"))  # as the index says it: no parameter, no other form
-        .order_by(q.priority_rank, q.seq)
+        .order_by(q.priority_rank, q.seq, q.abandoned)  # what only that index gives; no two rows share a place
         .limit(1)
         .with_for_update(skip_locked=True)
         .cte("lone")

@@ -138,8 +138,11 @@ def _queue_indexes(shape: Shape, prefix: str, by_seq: bool) -> Sequence[Index]:
     ready: ColumnElement[bool] = literal_column("status = 'ready'")
     return (
         _index(shape, f"{prefix}job_queue_ready", line, ready),
-        # a job that was abandoned before is claimed alone: the claim must see at once whether there is one
-        _index(shape, f"{prefix}job_queue_lone", line, literal_column("status = 'ready' AND abandoned > 0")),
+        # A job that was abandoned before is claimed alone: the claim must see at once whether there is one. Its last
+        # column gives an order that no other index has: among equals, an empty table's plan would take any of them.
+        _index(
+            shape, f"{prefix}job_queue_lone", (*line, "abandoned"), literal_column("status = 'ready' AND abandoned > 0")
+        ),
         _index(shape, f"{prefix}job_queue_due", ("execute_at",), literal_column("status = 'scheduled'")),
         _index(shape, f"{prefix}job_queue_lease", ("lease_until",), literal_column("status = 'processing'")),
     )
