@@ -14,6 +14,8 @@ from wagoe_jobs.ports import Claim, IdempotencyStore, JobStats, JobStore, Leased
 QUEUE = "line"
 HOUR = timedelta(hours=1)
 SECOND = timedelta(seconds=1)
+THREADS = 4
+"""How many clients do the same at once in a case of concurrency."""
 ERROR = ErrorInfo(type="handler-error", message="it broke")
 
 
@@ -72,6 +74,10 @@ class Backend:
         [claim] = self.queue.claim(queue, worker, 10)
         return claim
 
+    def claim_ids(self, limit: int, queue: str = QUEUE) -> list[UUID]:
+        """Claim at most `limit`; their ids in line."""
+        return [UUID(claim.id) for claim in self.queue.claim(queue, "ann", limit)]
+
     def drain(self, queue: str = QUEUE) -> list[UUID]:
         """Claim and complete one job after the other; their ids in the order of the claims."""
         ids = []
@@ -88,6 +94,11 @@ class Backend:
 
     def advance(self, by: timedelta) -> None:
         self.clock_offset.move(by)
+
+    def promote_one(self) -> None:
+        """Let the only follow-up become due, and ready."""
+        self.advance(HOUR + SECOND)
+        assert self.queue.process_scheduled() == 1
 
     def expire(self) -> None:
         """Let every lease that was not renewed end."""

@@ -15,14 +15,26 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
-from wagoe_jobs.testing import by_state, keys, line, reading, recurring, settling, transactions, values, waking
+from wagoe_jobs.testing import (
+    by_claim,
+    by_state,
+    keys,
+    line,
+    reading,
+    reclaiming,
+    recurring,
+    settling,
+    transactions,
+    values,
+    waking,
+)
 from wagoe_jobs.testing.backend import Backend
 from wagoe_jobs.testing.subjects import ALL, CLAIMED, State
 from wagoe_jobs.testing.table import Case, Cell, cases_of
 
 __all__ = ["Backend", "Case", "State", "cases", "holes", "matrix", "run"]
 
-_MODULES = (by_state, line, settling, reading, values, keys, recurring, waking, transactions)
+_MODULES = (by_state, by_claim, line, reclaiming, settling, reading, values, keys, recurring, waking, transactions)
 _WHOLE_STORE = (
     "enqueue enqueue_many schedule enqueue_once claim exchange peek delete cancel size list_queues "
     "process_scheduled next_due reclaim_abandoned find search failed_jobs retry queue_stats job_stats job_history"

@@ -1,4 +1,4 @@
-"""The line: who is claimed when, what leaves it and what comes back to which place."""
+"""The line: what enters it where, who is claimed when, and what leaves it by its own end."""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -9,12 +9,10 @@ from wagoe_jobs.clock import Clock
 from wagoe_jobs.core.job import Job, Priority, Status, from_micros
 from wagoe_jobs.errors import InvalidJob
 from wagoe_jobs.ports import Settlement
-from wagoe_jobs.testing.backend import HOUR, QUEUE, SECOND, Backend, ending
+from wagoe_jobs.testing.backend import HOUR, QUEUE, SECOND, THREADS, Backend, ending
 from wagoe_jobs.testing.raising import raises
 from wagoe_jobs.testing.subjects import Place, State, bring, standing
 from wagoe_jobs.testing.table import covers
-
-THREADS = 4
 
 
 @covers("claim", State.READY)
@@ -24,12 +22,8 @@ def case_higher_priority_goes_first_then_first_in_first_out(backend: Backend) ->
     jobs = [backend.put(priority=priority) for priority in mixed]
     expected = [job.id for job in sorted(jobs, key=lambda job: job.priority.rank)]
     assert [job.id for job in backend.queue.peek(QUEUE, 100)] == expected
-    assert _ids(backend, 5) == expected[:5]
+    assert backend.claim_ids(5) == expected[:5]
     assert backend.drain() == expected[5:]
-
-
-def _ids(backend: Backend, limit: int, queue: str = QUEUE) -> list[UUID]:
-    return [UUID(claim.id) for claim in backend.queue.claim(queue, "ann", limit)]
 
 
 @covers("enqueue_many", State.READY)
@@ -37,7 +31,7 @@ def case_a_bulk_stands_in_line_in_its_own_order(backend: Backend) -> None:
     first, bulk = backend.put(), [backend.job() for _ in range(25)]
     assert list(backend.queue.enqueue_many(bulk)) == [True] * 25
     last = backend.put()
-    assert _ids(backend, 100) == [first.id, *(job.id for job in bulk), last.id]
+    assert backend.claim_ids(100) == [first.id, *(job.id for job in bulk), last.id]
 
 
 @covers("enqueue_many", State.UNKNOWN)
@@ -76,14 +70,14 @@ def case_a_due_time_decides_between_ready_and_scheduled(backend: Backend) -> Non
     now = backend.look(backend.put(queue="clock")).created_at
     past = backend.put(execute_at=now - HOUR)
     future = backend.put(execute_at=now + HOUR)
-    assert _ids(backend, 10) == [past.id]
+    assert backend.claim_ids(10) == [past.id]
     assert backend.look(past).execute_at == now - HOUR
     assert backend.look(future).execute_at == now + HOUR
     backend.advance(HOUR - SECOND * 10)
     assert backend.queue.process_scheduled() == 0
     backend.advance(SECOND * 20)
     assert backend.queue.process_scheduled() == 1
-    assert _ids(backend, 10) == [future.id]
+    assert backend.claim_ids(10) == [future.id]
 
 
 @covers("schedule", State.SCHEDULED)
@@ -93,7 +87,7 @@ def case_a_delay_of_nothing_is_ready_at_once(backend: Backend) -> None:
     assert backend.queue.schedule(now, timedelta(0))
     assert backend.queue.schedule(behind, -HOUR)
     assert backend.queue.schedule(later, timedelta(milliseconds=1) + HOUR)
-    assert _ids(backend, 10) == [now.id, behind.id]
+    assert backend.claim_ids(10) == [now.id, behind.id]
 
 
 @covers("process_scheduled", State.DUE)
@@ -140,9 +134,9 @@ def case_a_claim_takes_its_queue_alone_and_no_more_than_asked(backend: Backend) 
     other = backend.put(queue="other")
     assert list(backend.queue.claim("nobody", "ann", 10)) == []
     assert list(backend.queue.claim(QUEUE, "ann", 0)) == []
-    assert _ids(backend, 2) == [jobs[0].id, jobs[1].id]
+    assert backend.claim_ids(2) == [jobs[0].id, jobs[1].id]
     assert (backend.queue.size(QUEUE), backend.queue.size("other")) == (1, 1)
-    assert _ids(backend, 10, "other") == [other.id]
+    assert backend.claim_ids(10, "other") == [other.id]
     assert list(backend.queue.list_queues()) == [QUEUE, "other"]
 
 
@@ -170,59 +164,6 @@ def case_many_claim_at_once_and_each_job_once(backend: Backend) -> None:
     assert ids == Counter(job.id for job in jobs)
 
 
-@covers("claim", State.HANDED_BACK, State.RECLAIMED, State.READY)
-def case_no_token_is_used_twice_for_a_job(backend: Backend) -> None:
-    backend.put(max_retries=25)
-    tokens = []
-    for _ in range(3):
-        claim = backend.take()
-        tokens.append(claim.token)
-        backend.queue.hand_back([claim])
-    for _ in range(3):
-        tokens.append(backend.take().token)
-        backend.expire()
-        backend.queue.reclaim_abandoned()
-    assert len(set(tokens)) == 6
-
-
-@covers("hand_back", State.IN_FLIGHT)
-def case_what_is_handed_back_stands_where_it_stood(backend: Backend) -> None:
-    jobs = [backend.put() for _ in range(4)]
-    first = backend.queue.claim(QUEUE, "ann", 2)
-    assert [UUID(claim.id) for claim in backend.queue.claim(QUEUE, "ann", 1)] == [jobs[2].id]
-    assert backend.queue.hand_back(first) == 2
-    assert backend.queue.hand_back([*first, *first]) == 0
-    assert backend.drain() == [jobs[0].id, jobs[1].id, jobs[3].id]
-
-
-@covers("reclaim_abandoned", State.EXPIRED)
-@covers("claim", State.RECLAIMED)
-def case_an_abandoned_job_stands_where_it_stood_and_is_claimed_alone(backend: Backend) -> None:
-    high = backend.put(priority=Priority.HIGH)
-    jobs = [backend.put() for _ in range(5)]
-    claims = backend.queue.claim(QUEUE, "ann", 4)
-    backend.queue.settle([ending(claims[0], Status.COMPLETED)])
-    backend.queue.hand_back([claims[1], claims[3]])
-    backend.expire()
-    assert [each.id for each in backend.queue.reclaim_abandoned()] == [str(jobs[1].id)]
-    assert [job.id for job in backend.queue.peek(QUEUE, 10)] == [job.id for job in jobs]
-    batches = [_ids(backend, 10) for _ in range(4)]
-    assert batches == [[jobs[0].id], [jobs[1].id], [job.id for job in jobs[2:]], []]
-    assert backend.look(high).status is Status.COMPLETED
-
-
-@covers("claim", State.RECLAIMED)
-@covers("exchange", State.RECLAIMED)
-def case_each_of_several_abandoned_jobs_comes_alone(backend: Backend) -> None:
-    jobs = [backend.put() for _ in range(3)]
-    backend.queue.claim(QUEUE, "ann", 10)
-    backend.expire()
-    assert len(backend.queue.reclaim_abandoned()) == 3
-    waits = backend.put()
-    batches = [[UUID(claim.id) for claim in backend.queue.exchange([], QUEUE, "ann", 10)[1]] for _ in range(4)]
-    assert batches == [[jobs[0].id], [jobs[1].id], [jobs[2].id], [waits.id]]
-
-
 @covers("settle", State.IN_FLIGHT)
 def case_a_follow_up_goes_to_the_end_of_the_line_when_it_is_due(backend: Backend) -> None:
     jobs = [backend.put() for _ in range(3)]
@@ -248,86 +189,6 @@ def case_a_follow_up_without_delay_is_due_at_once(backend: Backend) -> None:
     assert backend.drain() == [waits.id, job.id]
 
 
-@covers("reclaim_abandoned", State.EXPIRED)
-def case_reclaim_comes_in_bounded_batches_of_those_that_expired(backend: Backend) -> None:
-    jobs = [backend.put() for _ in range(7)]
-    backend.queue.claim(QUEUE, "ann", 7)
-    assert list(backend.queue.reclaim_abandoned()) == []
-    backend.expire()
-    batches = [[UUID(each.id) for each in backend.queue.reclaim_abandoned(3)] for _ in range(4)]
-    assert [len(batch) for batch in batches] == [3, 3, 1, 0]
-    assert sorted(id for batch in batches for id in batch) == [job.id for job in jobs]
-    assert standing(backend) == {Place.READY: 7}
-
-
-@covers("reclaim_abandoned", State.EXPIRED)
-def case_twenty_thousand_claims_of_a_dead_worker_come_back_each_once(backend: Backend) -> None:
-    jobs = [backend.job() for _ in range(20_000)]
-    for start in range(0, 20_000, 5_000):
-        backend.queue.enqueue_many(jobs[start : start + 5_000])
-    while backend.queue.claim(QUEUE, "ann", 500):
-        pass
-    backend.expire()
-    ids: Counter[str] = Counter()
-    while batch := backend.queue.reclaim_abandoned(500):
-        assert len(batch) <= 500
-        ids.update(each.id for each in batch)
-    assert ids == Counter(str(job.id) for job in jobs)
-    assert standing(backend) == {Place.READY: 20_000}
-
-
-@covers("reclaim_abandoned", State.EXPIRED)
-def case_many_reclaim_at_once_and_each_job_once(backend: Backend) -> None:
-    jobs = [backend.put() for _ in range(40)]
-    backend.queue.claim(QUEUE, "ann", 40)
-    backend.expire()
-    clients = [backend.second().queue for _ in range(THREADS)]
-    with ThreadPoolExecutor(THREADS) as threads:
-        taken = list(threads.map(lambda queue: [queue.reclaim_abandoned(5) for _ in range(10)], clients))
-    ids = sorted(UUID(each.id) for batches in taken for batch in batches for each in batch)
-    assert ids == [job.id for job in jobs]
-    assert {backend.look(job).abandoned for job in jobs} == {1}
-
-
-@covers("reclaim_abandoned", State.EXPIRED)
-def case_reclaim_buries_when_the_budget_is_used_up_and_never_at_the_first_time(backend: Backend) -> None:
-    for max_retries, deaths in ((0, 2), (1, 2), (2, 3), (3, 4)):
-        job = backend.put(max_retries=max_retries)
-        for death in range(1, deaths + 1):
-            assert backend.take().abandoned == death - 1
-            backend.expire()
-            [reclaimed] = backend.queue.reclaim_abandoned()
-            assert (reclaimed.abandoned, reclaimed.buried) == (death, death == deaths)
-        found = backend.look(job)
-        assert (found.status, found.abandoned) == (Status.FAILED, deaths)
-        assert found.completed_at is not None
-
-
-@covers("reclaim_abandoned", State.EXPIRED, State.RETRYING)
-def case_repeats_and_abandonments_share_one_budget(backend: Backend) -> None:
-    job = backend.put(max_retries=2)
-    backend.queue.settle([ending(backend.take(), Status.RETRYING)])
-    _promote(backend)
-    buried = []
-    for _ in range(2):
-        backend.take()
-        backend.expire()
-        buried += [each.buried for each in backend.queue.reclaim_abandoned()]
-    assert buried == [False, True]
-    found = backend.look(job)
-    assert (found.retry_count, found.abandoned, found.status) == (1, 2, Status.FAILED)
-
-
-@covers("retry", State.BURIED)
-def case_a_redriven_job_has_its_whole_budget(backend: Backend) -> None:
-    subject = bring(backend, State.BURIED)
-    assert backend.store.retry(subject.job.id)
-    assert backend.take().abandoned == 0
-    backend.expire()
-    [reclaimed] = backend.queue.reclaim_abandoned()
-    assert (reclaimed.abandoned, reclaimed.buried) == (1, False)
-
-
 @covers("retry", State.FAILED)
 def case_a_redriven_job_goes_to_the_end_of_the_line(backend: Backend) -> None:
     subject = bring(backend, State.FAILED)
@@ -339,34 +200,6 @@ def case_a_redriven_job_goes_to_the_end_of_the_line(backend: Backend) -> None:
     assert (found.status, found.error and found.error.message) == (Status.COMPLETED, "it broke")
 
 
-@covers("interrupt", State.IN_FLIGHT)
-def case_an_interrupted_claim_uses_nothing_up_and_the_next_one_does(backend: Backend) -> None:
-    backend.put(max_retries=0)
-    for _ in range(3):
-        backend.queue.interrupt([backend.take()])
-        backend.expire()
-        assert [each.buried for each in backend.queue.reclaim_abandoned()] == [False]
-    counts = []
-    for _ in range(2):
-        backend.take()
-        backend.expire()
-        counts += [(each.abandoned, each.buried) for each in backend.queue.reclaim_abandoned()]
-    assert counts == [(1, False), (2, True)]
-
-
-@covers("reclaim_abandoned", State.CANCEL_REQUESTED)
-def case_a_job_whose_holder_died_before_it_saw_the_wish_to_cancel_ends_as_cancelled(backend: Backend) -> None:
-    for max_retries in (3, 0):
-        job = backend.put(max_retries=max_retries)
-        backend.take()
-        backend.queue.cancel(job.id)
-        backend.expire()
-        [reclaimed] = backend.queue.reclaim_abandoned()
-        assert (reclaimed.id, reclaimed.abandoned, reclaimed.buried) == (str(job.id), 1, False)
-        assert backend.look(job).status is Status.CANCELLED
-    assert standing(backend) == {Place.ENDED: 2}
-
-
 @covers("cancel", State.READY)
 @covers("delete", State.READY)
 def case_what_was_cancelled_or_deleted_is_never_claimed(backend: Backend) -> None:
@@ -374,7 +207,7 @@ def case_what_was_cancelled_or_deleted_is_never_claimed(backend: Backend) -> Non
     assert backend.queue.cancel(jobs[1].id)
     assert backend.queue.delete(jobs[3].id)
     assert backend.queue.size(QUEUE) == 3
-    assert _ids(backend, 10) == [jobs[0].id, jobs[2].id, jobs[4].id]
+    assert backend.claim_ids(10) == [jobs[0].id, jobs[2].id, jobs[4].id]
 
 
 @covers("list_queues", State.READY)
@@ -402,17 +235,12 @@ def case_a_line_drains_by_exchanges_alone(backend: Backend) -> None:
     assert standing(backend) == {Place.ENDED: 25}
 
 
-def _promote(backend: Backend) -> None:
-    backend.advance(HOUR + SECOND)
-    assert backend.queue.process_scheduled() == 1
-
-
 def case_the_types_and_statuses_of_a_whole_life(backend: Backend) -> None:
     job: Job = backend.put(max_retries=1)
     statuses = [backend.look(job).status]
     backend.queue.settle([ending(backend.take(), Status.RETRYING)])
     statuses.append(backend.look(job).status)
-    _promote(backend)
+    backend.promote_one()
     statuses.append(backend.look(job).status)
     claim = backend.take()
     statuses.append(backend.look(job).status)
