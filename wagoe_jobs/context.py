@@ -26,7 +26,7 @@ ASYNC_GRACE = timedelta(seconds=1)
 JobLog = LoggerAdapter[Any]
 
 
-def micros() -> int:
+def monotonic_us() -> int:
     """Monotonic microseconds: for durations, never an instant."""
     return monotonic_ns() // 1000
 

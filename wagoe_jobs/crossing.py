@@ -13,7 +13,7 @@ from itertools import repeat
 from threading import Lock
 from typing import TypeVar
 
-from wagoe_jobs.context import micros
+from wagoe_jobs.context import monotonic_us
 from wagoe_jobs.errors import BackendUnavailable
 from wagoe_jobs.lease import LeaseKeeper
 from wagoe_jobs.outage import Outage
@@ -71,7 +71,7 @@ class Crossing:
 
     def pause(self) -> float:
         """Seconds until the store may be tried again, zero when it works."""
-        return max(0, self._again_us - micros()) / 1e6 if self.down else 0.0
+        return max(0, self._again_us - monotonic_us()) / 1e6 if self.down else 0.0
 
     def exchange(self, limit: int, *, ahead: bool = False) -> int:
         """Settle what is finished and claim at most `limit`; how many came. Raises nothing.
@@ -79,7 +79,7 @@ class Crossing:
         With `ahead`, no slot is free yet. A job that was abandoned before is then put back: it may end this
         process too, so it is left for a slot that can start it at once.
         """
-        sent_us = micros()
+        sent_us = monotonic_us()
         batch = self._taken()
         done = self._offer(batch, lambda: self._queue.exchange(batch, self._name, self._worker, limit))
         if done is None:
@@ -136,7 +136,7 @@ class Crossing:
         except Exception as exc:  # noqa: BLE001 - a lane outlives whatever its store does
             self.finished.extendleft(reversed(batch))
             self.down = True
-            self._again_us = micros() + int(self._outage.failed(exc) * 1e6)
+            self._again_us = monotonic_us() + int(self._outage.failed(exc) * 1e6)
             if not isinstance(exc, BackendUnavailable):
                 self._isolate()
             return None

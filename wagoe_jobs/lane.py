@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Sequence
 from threading import Thread
 
-from wagoe_jobs.context import micros, timed_out
+from wagoe_jobs.context import monotonic_us, timed_out
 from wagoe_jobs.crossing import Crossing
 from wagoe_jobs.lease import LeaseKeeper
 from wagoe_jobs.lookout import Lookout
@@ -89,7 +89,7 @@ class Lane:
         if self._lookout.taken:
             self._lookout.interrupt()
 
-    def started(self) -> int:
+    def runs(self) -> int:
         """A count that moves whenever a run ends."""
         return self._work_done()[0]
 
@@ -232,7 +232,7 @@ class Lane:
     def _finish(self, settlement: Settlement) -> None:
         finished = self.crossing.finished
         if not finished:
-            self._oldest_us = micros()
+            self._oldest_us = monotonic_us()
         finished.append(settlement)
 
     def _flush(self) -> None:

@@ -12,7 +12,7 @@ from typing import Self
 from wagoe_jobs.outage import Outage
 from wagoe_jobs.ports import LeasedJobQueue, WakeUp, WakingJobQueue
 
-SHORTEST = 0.001
+SHORTEST = timedelta(milliseconds=1)
 
 
 class Lookout:
@@ -50,8 +50,9 @@ class Lookout:
     def wait(self) -> None:
         """Block until there may be work; makes due jobs ready. Raises nothing."""
         try:
-            if not self._promoted():
-                news = self._place.wait(timedelta(seconds=self._bounded(self._pause)))
+            due = self._queue.next_due()
+            if not self._promoted(due):
+                news = self._place.wait(self._pause_until(due))
                 self._pause = self._first if news else min(2 * self._pause, self._longest)
             self._outage.over()
         except Exception as exc:  # noqa: BLE001 - the lookout outlives whatever the store does
@@ -69,14 +70,13 @@ class Lookout:
         self._stopped.set()
         self._place.interrupt()
 
-    def _promoted(self) -> bool:
-        """Whether jobs have just become ready; else `_due` is how many seconds until one can, None without one."""
-        due = self._queue.next_due()
-        self._due = None if due is None else due.total_seconds()
-        return self._due is not None and self._due <= 0 and self._queue.process_scheduled() > 0
+    def _promoted(self, due: timedelta | None) -> bool:
+        """Whether jobs have just become ready, the earliest of which was `due`."""
+        return due is not None and due <= timedelta(0) and self._queue.process_scheduled() > 0
 
-    def _bounded(self, pause: float) -> float:
-        return pause if self._due is None else min(pause, max(self._due, SHORTEST))
+    def _pause_until(self, due: timedelta | None) -> timedelta:
+        pause = timedelta(seconds=self._pause)
+        return pause if due is None else min(pause, max(due, SHORTEST))
 
 
 class _Nap:

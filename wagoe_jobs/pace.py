@@ -1,6 +1,6 @@
 """How many jobs a lane claims at a time, from how long its jobs have taken so far."""
 
-from wagoe_jobs.context import micros
+from wagoe_jobs.context import monotonic_us
 
 LARGEST_BATCH = 400
 HORIZON_US = 15_000
@@ -31,13 +31,13 @@ class Pace:
 
     def fetched(self, ready: int, runs: int, busy_us: int) -> None:
         """After an exchange: so many claims wait now, so many runs have ended until now and took so long in all."""
-        self._last = (micros(), ready, runs, busy_us)
+        self._last = (monotonic_us(), ready, runs, busy_us)
 
     def measure(self, ready: int, runs: int, busy_us: int) -> None:
         """Before an exchange: learn from what became of these counts since the last one."""
         then_us, ready_then, runs_then, busy_then_us = self._last
         if (taken := ready_then - ready) > 0:
-            self.note(taken, micros() - then_us, runs - runs_then, busy_us - busy_then_us)
+            self.note(taken, monotonic_us() - then_us, runs - runs_then, busy_us - busy_then_us)
 
     def note(self, jobs: int, elapsed_us: int, runs: int, busy_us: int) -> None:
         """`jobs` were taken up within `elapsed_us`; meanwhile `runs` ended, which took `busy_us` in all."""

@@ -10,7 +10,7 @@ from threading import Event, Thread
 from types import TracebackType
 from typing import Self
 
-from wagoe_jobs.context import micros
+from wagoe_jobs.context import monotonic_us
 from wagoe_jobs.lane import Lane
 
 log = logging.getLogger("wagoe_jobs")
@@ -46,7 +46,7 @@ class Watch:
 
     def _rest(self) -> float | None:
         lane, crossing = self._lane, self._lane.crossing
-        now_us = micros()
+        now_us = monotonic_us()
         if crossing.restless or lane.unheard:
             aged = (FLUSH_AGE_US - lane.overdue_us(now_us)) / 1e6 if crossing.finished else TICK
             return DOWN_TICK if crossing.down else min(TICK, max(SOON, aged))
@@ -75,7 +75,7 @@ class Watch:
 
     def _keep_listening(self) -> None:
         """See to it that an idle slot listens for news when those that fetch are inside long jobs."""
-        runs, self._runs = self._runs, self._lane.started()
+        runs, self._runs = self._runs, self._lane.runs()
         if runs == self._runs and not self._lane.crossing.io.locked():
             self._lane.wake(1)
 
@@ -136,7 +136,7 @@ class Watchdog:
 
     def _tick(self) -> float | None:
         try:
-            waits = [watch.tick(micros()) for watch in self._watches]
+            waits = [watch.tick(monotonic_us()) for watch in self._watches]
             return min([wait for wait in waits if wait is not None], default=None)
         except Exception:
             log.exception("the watchdog stumbles and goes on")

@@ -22,7 +22,7 @@ from time import sleep
 from types import TracebackType
 from typing import Self, cast
 
-from wagoe_jobs.context import JobContext, Seat, job_of, micros
+from wagoe_jobs.context import JobContext, Seat, job_of, monotonic_us
 from wagoe_jobs.core.codec import Run, decode_run, encode_error
 from wagoe_jobs.core.job import ErrorInfo, Status, from_micros
 from wagoe_jobs.core.outcome import (
@@ -88,7 +88,7 @@ class Worker:
         A `def` handler is left to end, whatever its time-out: only a pool has someone to watch it. Raises
         BackendUnavailable, after some tries where a finished job is at stake.
         """
-        began_us = micros()
+        began_us = monotonic_us()
         claims = self._store.claim(self.queue, self.name, 1)
         for claim in claims:
             self._keeper.hold([claim])
@@ -102,7 +102,7 @@ class Worker:
 
     def run_claim(self, claim: Claim, claimed_us: int, seat: Seat) -> Settlement:
         """Run one claimed job to its end. `claimed_us` is the monotonic microsecond of the claim; raises nothing."""
-        began_us = micros()
+        began_us = monotonic_us()
         try:
             run = decode_run(claim.payload)
         except Undecodable as exc:
@@ -113,13 +113,13 @@ class Worker:
         result = self._answer(handler, run, claim, claimed_us, began_us, seat)
         if result is None:
             return Settlement(
-                claim, Status.COMPLETED, None, None, None, None, began_us - claimed_us, micros() - began_us
+                claim, Status.COMPLETED, None, None, None, None, began_us - claimed_us, monotonic_us() - began_us
             )
         return self.conclude(claim, result, claimed_us, began_us)
 
     def conclude(self, claim: Claim, result: Result, claimed_us: int, began_us: int) -> Settlement:
         """The settlement for a run that came to `result`; the run ends now."""
-        ended_us = micros()
+        ended_us = monotonic_us()
         try:
             settlement = self._decided(claim, tidied(result), ended_us - claimed_us)
         except Undecodable as exc:
@@ -161,7 +161,7 @@ class Worker:
         )
 
     def _pointless(self, claim: Claim, claimed: float, seat: Seat) -> bool:
-        overdue = seat.deadline_us and micros() > seat.deadline_us
+        overdue = seat.deadline_us and monotonic_us() > seat.deadline_us
         return bool(overdue) or self._keeper.should_stop(claim, claimed)
 
     def _decided(self, claim: Claim, result: Result, since_us: int) -> Settlement:
