@@ -20,7 +20,7 @@ SHRUNK = (Phase.generate, Phase.shrink)
 CHAOS = int(os.environ.get("CHAOS_EXAMPLES", "0"))
 
 
-@pytest.mark.timeout(60 + CHAOS * 10)
+@pytest.mark.timeout(300 + CHAOS * 10)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_job_is_in_exactly_one_place(name: str, open_backend: Backends) -> None:
     machine = machine_for(lambda: open_backend(name))

@@ -34,6 +34,7 @@ def work(args):
 job_handlers = [work]
 container = JobsContainer(settings={"modules": [__name__], "jobs": JOBS})
 """
+pytestmark = pytest.mark.timed
 PATIENCE = 30
 
 

@@ -143,6 +143,7 @@ def test_each_loop_outlives_whatever_its_first_call_raises(
         assert pool.status().running
 
 
+@pytest.mark.timed
 @pytest.mark.fault(18, 19)
 @pytest.mark.parametrize("seconds", [3, 10])
 def test_all_loops_resume_within_5_s_of_a_long_outage(room: House, ledger: Ledger, said: Said, seconds: int) -> None:

@@ -119,6 +119,7 @@ def test_kills_and_failures_use_up_the_same_attempts(open_durable: OpenHouse, le
     assert ledger.runs() == {"failed": 3}
 
 
+@pytest.mark.timed
 @pytest.mark.fault(2, 6)
 def test_an_abandoned_job_and_those_behind_it_start_in_time(open_durable: OpenHouse, ledger: Ledger) -> None:
     house = open_durable(LEASE)

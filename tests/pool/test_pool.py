@@ -121,6 +121,7 @@ def test_an_enqueue_wakes_an_idle_pool(house: House) -> None:
     assert sorted(waits)[2] < 0.1
 
 
+@pytest.mark.timed
 def test_a_due_job_starts_within_50_ms_of_its_time(house: House) -> None:
     began: list[float] = []
     late = []
@@ -134,6 +135,7 @@ def test_a_due_job_starts_within_50_ms_of_its_time(house: House) -> None:
     assert sorted(late)[2] < 0.05
 
 
+@pytest.mark.timed
 def test_two_idle_queues_start_their_due_jobs_in_time(room: House) -> None:
     began: list[float] = []
     handlers = {"work": lambda args: began.append(time.monotonic())}

@@ -12,6 +12,8 @@ from tests.pool.house import House, Ledger, until
 from tests.pool.test_pool import Gate, nothing
 from wagoe_jobs.core.job import Status
 
+pytestmark = pytest.mark.timed
+
 Said = Callable[[], str]
 
 

@@ -22,6 +22,8 @@ from wagoe_jobs.pace import LARGEST_BATCH, Pace
 from wagoe_jobs.ports import Answer, Claim, Settlement
 from wagoe_jobs.registry import handler
 
+pytestmark = pytest.mark.timed
+
 
 class Recorder(FaultyQueue):
     """Notes every settlement with the moment at which it was offered, and the size of each claim."""

@@ -20,6 +20,7 @@ from wagoe_jobs.lease import LeaseKeeper
 from wagoe_jobs.registry import Registry
 from wagoe_jobs.worker import Worker
 
+pytestmark = pytest.mark.timed
 SHORT = timedelta(milliseconds=300)
 
 
