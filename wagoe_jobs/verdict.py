@@ -7,7 +7,6 @@ that may cost a job its end.
 
 import logging
 from dataclasses import replace
-from datetime import timedelta
 from typing import assert_never
 
 from wagoe_jobs.core.codec import PAYLOAD_LIMIT, encode_error, encode_job, encode_value
@@ -32,8 +31,6 @@ from wagoe_jobs.failures import repr_of, text_of
 from wagoe_jobs.ports import Claim, Settlement
 
 log = logging.getLogger("wagoe_jobs")
-
-LONGEST_DELAY = timedelta(days=36_500)
 
 
 def settlement_of(claim: Claim, job: Job, step: Step) -> Settlement:
@@ -100,25 +97,14 @@ def tidied(result: Result) -> Result:
                 stacktrace=None if result.stacktrace is None else text_of(result.stacktrace),
                 details=_details(result.details),
             )
-        case Retry(after) if not isinstance(after, timedelta):
-            return Failure(f"Retry takes a timedelta, not {repr_of(after)}")
-        case Snooze(delay) if not isinstance(delay, timedelta):
-            return Failure(f"Snooze takes a timedelta, not {repr_of(delay)}")
         case Retry(after, reason):
-            return Retry(_within_reach(after), text_of(reason))
-        case Snooze(delay):
-            return Snooze(_within_reach(delay))
+            return Retry(after, text_of(reason))
         case Discard(reason):
             return Discard(text_of(reason))
-        case Success() | Missing():
+        case Success() | Snooze() | Missing():
             return result
         case _:
             assert_never(result)
-
-
-def _within_reach(delay: timedelta) -> timedelta:
-    """A delay that every store can add to its now."""
-    return min(max(delay, timedelta(0)), LONGEST_DELAY)
 
 
 def _details(details: object) -> object:

@@ -8,7 +8,8 @@ import pytest
 
 from wagoe_jobs.core import codec
 from wagoe_jobs.core.job import ErrorInfo, Priority, Status, make_job, to_micros
-from wagoe_jobs.core.stored import Stored, read_job
+from wagoe_jobs.core.stored import Stored, budget_of, checked_cursor, read_job
+from wagoe_jobs.errors import InvalidJob
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 ID = UUID(int=1)
@@ -66,3 +67,15 @@ def test_what_cannot_be_read_is_told_as_such_with_its_text(broken):
     assert job.error.type == "undecodable"
     assert job.args == broken.get("payload", ROW.payload)
     assert job.result is None
+
+
+def test_the_budget_is_what_a_follow_up_has_left():
+    assert budget_of(codec.encode_job(replace(JOB, max_retries=5, retry_count=2))) == 3
+    assert budget_of("not a job") is None
+
+
+@pytest.mark.parametrize("cursor", ["", "x;drop table", str(ID).replace("-", ""), f"{ID}\n", 7])
+def test_a_cursor_is_the_id_of_a_job(cursor: str):
+    assert checked_cursor(str(ID)) == str(ID)
+    with pytest.raises(InvalidJob, match="must be what an earlier page gave"):
+        checked_cursor(cursor)

@@ -24,7 +24,7 @@ from wagoe_jobs.client.making import (
     locate,
 )
 from wagoe_jobs.core.enqueued import Enqueued
-from wagoe_jobs.core.job import Job, Priority, Status, checked_instant, checked_name
+from wagoe_jobs.core.job import BULK_LIMIT, Job, Priority, Status, checked_instant, checked_name
 from wagoe_jobs.errors import InvalidJob, NotATransaction
 from wagoe_jobs.ports import Claimed, JobFilter, OnceJobQueue, Page, Runtime, TransactionalJobQueue
 from wagoe_jobs.registry import Registry
@@ -32,7 +32,6 @@ from wagoe_jobs.registry import Registry
 P = ParamSpec("P")
 T = TypeVar("T")
 
-MANY_LIMIT = 10_000
 PAGE_LIMIT = 1_000
 _FIRST_PAUSE = 0.002
 _LAST_PAUSE = 0.25
@@ -143,8 +142,8 @@ class Jobs:
         wait = checked_delay(delay, at)
         ready: list[Job] = []
         for index, entry in enumerate(jobs):
-            if index == MANY_LIMIT:
-                raise InvalidJob("jobs", f"are more than {MANY_LIMIT:,}: enqueue them in several calls")
+            if index == BULK_LIMIT:
+                raise InvalidJob("jobs", f"are more than {BULK_LIMIT:,}: enqueue them in several calls")
             with inside(index):
                 ready.append(self._made.job(*as_pair(entry), options))
         try:

@@ -14,6 +14,7 @@ from uuid import UUID
 from wagoe_jobs.clock import Clock, Ids
 from wagoe_jobs.core.codec import encode_job
 from wagoe_jobs.core.job import Job, Priority, checked_instant, make_job
+from wagoe_jobs.core.outcome import LONGEST_DELAY
 from wagoe_jobs.errors import InvalidJob, PayloadTooLarge
 from wagoe_jobs.registry import JobSpec, Registry, refusal_of, spec_of
 from wagoe_jobs.tenants import with_tenant
@@ -23,7 +24,6 @@ What = str | Callable[..., object] | Job
 """What is enqueued: a job type, a function marked with `@handler`, or a Job made by `new_job`."""
 
 DEFAULT_TTL = timedelta(hours=24)
-LONGEST = timedelta(days=36_600)
 _ids = Ids()  # shared, so that the ids of one process ascend; it holds nothing that would have to be closed
 
 
@@ -158,9 +158,9 @@ def checked_ttl(ttl: timedelta | float | None) -> timedelta:
 
 def checked_span(path: str, span: object) -> timedelta:
     """A duration from a timedelta or a number of seconds; raises InvalidJob unless it is 0 to 100 years."""
-    if isinstance(span, (int, float)) and not isinstance(span, bool) and 0 <= span <= LONGEST.total_seconds():
+    if isinstance(span, (int, float)) and not isinstance(span, bool) and 0 <= span <= LONGEST_DELAY.total_seconds():
         return timedelta(seconds=span)
-    if isinstance(span, timedelta) and timedelta(0) <= span <= LONGEST:
+    if isinstance(span, timedelta) and timedelta(0) <= span <= LONGEST_DELAY:
         return span
     raise InvalidJob(path, f"must be a timedelta or seconds, from 0 to 100 years, not {span!r}")
 

@@ -8,7 +8,7 @@ writes do. Nothing in here reads a clock or makes an id: both come in as argumen
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -18,6 +18,8 @@ from wagoe_jobs.errors import InvalidJob
 
 MAX_RETRIES_LIMIT = 25
 NAME_LIMIT = 200
+BULK_LIMIT = 10_000
+"""The most jobs that are stored together."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST_MISSING_AT = "first-missing-at"
 MISSES = "misses"
@@ -197,6 +199,13 @@ def checked_name(path: str, name: object) -> str:
     except UnicodeEncodeError:
         raise InvalidJob(path, "holds half a surrogate pair, which is not text") from None
     return name
+
+
+def checked_bulk(jobs: Sequence[Job]) -> Sequence[Job]:
+    """The same jobs; raises InvalidJob for more than `BULK_LIMIT`."""
+    if len(jobs) > BULK_LIMIT:
+        raise InvalidJob("jobs", f"{len(jobs):,} jobs in one call, at most {BULK_LIMIT:,} are stored together")
+    return jobs
 
 
 def checked_instant(path: str, instant: object) -> datetime:

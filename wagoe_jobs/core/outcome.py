@@ -21,6 +21,7 @@ TENANT_NOT_FOUND = "tenant-not-found"
 NO_TENANT_RUNNER = "no-tenant-runner"
 UNDECODABLE = "undecodable"
 DISCARDED = "discarded"
+REFUSED = "refused-by-store"
 
 MESSAGE_LIMIT = 8_000
 STACKTRACE_LIMIT = 32_000

@@ -4,6 +4,7 @@ The payload holds what the enqueuer gave and what the last follow-up decided; st
 end of the last run are columns, which change without the payload being written again.
 """
 
+import re
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
@@ -12,7 +13,9 @@ from uuid import UUID
 from wagoe_jobs.core import codec
 from wagoe_jobs.core.job import ErrorInfo, Job, Priority, Status, from_micros
 from wagoe_jobs.core.outcome import UNDECODABLE
-from wagoe_jobs.errors import Undecodable
+from wagoe_jobs.errors import InvalidJob, Undecodable
+
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Stored(NamedTuple):
@@ -42,6 +45,22 @@ def read_job(row: Stored) -> Job:
         error = ErrorInfo(type=UNDECODABLE, message=exc.reason)
         bare = Job(id=UUID(row.id), type=row.type, queue=row.queue, args=row.payload, error=error)
         return replace(_laid_over(bare, row._replace(result=None, error=None)), error=error)
+
+
+def budget_of(payload: str) -> int | None:
+    """How many repeats the follow-up with this text has left, None when it cannot be read."""
+    try:
+        run = codec.decode_run(payload)
+    except Undecodable:
+        return None
+    return run.max_retries - run.retry_count
+
+
+def checked_cursor(cursor: str) -> str:
+    """The id of the last job of a page, which is its cursor. Raises InvalidJob for any other text."""
+    if not isinstance(cursor, str) or not _ID.fullmatch(cursor):
+        raise InvalidJob("cursor", "must be what an earlier page gave")
+    return cursor
 
 
 def _laid_over(job: Job, row: Stored) -> Job:

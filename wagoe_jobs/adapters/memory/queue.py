@@ -16,10 +16,10 @@ from wagoe_jobs.adapters.memory.line import Row
 from wagoe_jobs.adapters.memory.settling import apply, prepare
 from wagoe_jobs.adapters.memory.state import MemoryState
 from wagoe_jobs.core import codec
-from wagoe_jobs.core.job import Job, Status, to_micros
+from wagoe_jobs.core.job import Job, Status, checked_bulk, to_micros
 from wagoe_jobs.core.outcome import abandoned_error, buries_abandoned
 from wagoe_jobs.core.stored import read_job
-from wagoe_jobs.errors import InvalidJob, NotATransaction
+from wagoe_jobs.errors import NotATransaction
 from wagoe_jobs.ports import (
     BATCH_LIMIT,
     Answer,
@@ -31,7 +31,6 @@ from wagoe_jobs.ports import (
     Taken,
 )
 
-MANY = 10_000
 _US = timedelta(microseconds=1)
 
 
@@ -54,9 +53,7 @@ class MemoryJobQueue:
         return self.enqueue_many([job], delay=delay)[0]
 
     def enqueue_many(self, jobs: Sequence[Job], *, delay: timedelta | None = None) -> Sequence[bool]:
-        if len(jobs) > MANY:
-            raise InvalidJob("jobs", f"{len(jobs):,} jobs in one call, at most {MANY:,} are stored together")
-        rows = [_row(job) for job in jobs]
+        rows = [_row(job) for job in checked_bulk(jobs)]
         with self.state.lock:
             return self._insert(rows, delay)
 

@@ -11,10 +11,10 @@ from wagoe_jobs.adapters.memory.line import Row
 from wagoe_jobs.adapters.memory.state import MemoryState
 from wagoe_jobs.core import codec
 from wagoe_jobs.core.job import ErrorInfo, Status
-from wagoe_jobs.errors import Undecodable
+from wagoe_jobs.core.outcome import REFUSED
+from wagoe_jobs.core.stored import budget_of
 from wagoe_jobs.ports import Answer, Settlement
 
-REFUSED = "refused-by-store"
 _US = timedelta(microseconds=1)
 
 
@@ -27,7 +27,10 @@ class Prepared(NamedTuple):
 
 
 def prepare(settlements: Iterable[Settlement]) -> list[Prepared]:
-    return [Prepared(each, _refusal(each), _budget(each.payload)) for each in settlements]
+    return [
+        Prepared(each, _refusal(each), None if each.payload is None else budget_of(each.payload))
+        for each in settlements
+    ]
 
 
 def apply(state: MemoryState, prepared: Prepared) -> Answer:
@@ -76,16 +79,6 @@ def _follow_up(state: MemoryState, row: Row, settlement: Settlement, now_us: int
     row.due_us = now_us + (settlement.delay or timedelta(0)) // _US
     state.arrive(row, now_us)
     state.tell([row.queue])
-
-
-def _budget(payload: str | None) -> int | None:
-    if payload is None:
-        return None
-    try:
-        run = codec.decode_run(payload)
-    except Undecodable:
-        return None
-    return run.max_retries - run.retry_count
 
 
 def _refusal(settlement: Settlement) -> str | None:

@@ -4,15 +4,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from heapq import nlargest
-from math import ceil
 
 from wagoe_jobs.adapters.memory.line import Row
 from wagoe_jobs.adapters.memory.state import MemoryState
+from wagoe_jobs.core.durations import SAMPLE, durations_of
 from wagoe_jobs.core.job import PRIORITIES, Job, Priority, Status
 from wagoe_jobs.core.stored import read_job
 from wagoe_jobs.ports import QueueStats, StatsTotals
 
-SAMPLE = 1000
 _US = timedelta(microseconds=1)
 
 
@@ -71,9 +70,5 @@ class MemoryJobStats:
 
 
 def _durations(ended: Iterable[Row]) -> tuple[timedelta | None, timedelta | None]:
-    """Mean and 95th percentile (nearest rank) of the latest completed runs."""
     completed = (row for row in ended if row.status is Status.COMPLETED)
-    runs = sorted(row.ran_us for row in nlargest(SAMPLE, completed, key=lambda row: row.ended))
-    if not runs:
-        return None, None
-    return sum(runs) // len(runs) * _US, runs[ceil(0.95 * len(runs)) - 1] * _US
+    return durations_of(row.ran_us for row in nlargest(SAMPLE, completed, key=lambda row: row.ended))

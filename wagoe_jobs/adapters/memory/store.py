@@ -8,8 +8,8 @@ from wagoe_jobs.adapters.memory.line import Row
 from wagoe_jobs.adapters.memory.state import MemoryState
 from wagoe_jobs.core import codec
 from wagoe_jobs.core.job import Job, Status, checked_instant, redrive, to_micros
-from wagoe_jobs.core.stored import read_job
-from wagoe_jobs.errors import InvalidJob, Undecodable
+from wagoe_jobs.core.stored import checked_cursor, read_job
+from wagoe_jobs.errors import Undecodable
 from wagoe_jobs.ports import JobFilter, Page
 
 
@@ -26,7 +26,7 @@ class MemoryJobStore:
         return None if stored is None else read_job(stored)
 
     def search(self, wanted: JobFilter = JobFilter(), *, limit: int = 50, cursor: str | None = None) -> Page:
-        matches = _matcher(wanted, _checked_cursor(cursor))
+        matches = _matcher(wanted, None if cursor is None else checked_cursor(cursor))
         with self._state.lock:
             found = (row for row in self._state.rows.values() if matches(row))
             stored = [row.stored() for row in nlargest(limit + 1, found, key=lambda row: row.id)]
@@ -66,13 +66,6 @@ def _matcher(wanted: JobFilter, below: str | None) -> Callable[[Row], bool]:
         )
 
     return matches
-
-
-def _checked_cursor(cursor: str | None) -> str | None:
-    try:
-        return None if cursor is None else str(UUID(cursor))
-    except ValueError:
-        raise InvalidJob("cursor", "is not one that a page of this store ended with") from None
 
 
 def _redriven(payload: str) -> tuple[str, int | None]:

@@ -18,8 +18,7 @@ from wagoe_jobs.adapters.sql.rows import job_values, micros
 from wagoe_jobs.adapters.sql.settle import buried
 from wagoe_jobs.adapters.sql.transactions import Transactions
 from wagoe_jobs.adapters.sql.waiting import Waiting
-from wagoe_jobs.core.job import Job, Status
-from wagoe_jobs.errors import InvalidJob
+from wagoe_jobs.core.job import Job, Status, checked_bulk
 from wagoe_jobs.ports import (
     BATCH_LIMIT,
     Answer,
@@ -31,8 +30,6 @@ from wagoe_jobs.ports import (
     Taken,
     WakeUp,
 )
-
-MANY = 10_000
 
 
 class SqlQueue:
@@ -172,14 +169,16 @@ class SqlQueue:
             self._db.dialect.tell(conn, self._db.tables, queues)
 
     def _settle_alone(self, settlement: Settlement) -> Answer:
-        """One settlement; what the database refuses as data is buried with the reason, its neighbours untouched."""
+        """One settlement; what the database refuses as data is buried with the reason, its neighbours untouched.
+
+        Raises InvalidJob when it refuses even that.
+        """
         try:
             return self._exchange.exchange([settlement], "", "", 0)[0][0]
         except RefusedData as exc:
-            return self._exchange.exchange([buried(settlement, exc)], "", "", 0)[0][0]
+            with refusing():
+                return self._exchange.exchange([buried(settlement, exc)], "", "", 0)[0][0]
 
 
 def _rows(jobs: Sequence[Job], delay: timedelta | None) -> list[dict[str, object]]:
-    if len(jobs) > MANY:
-        raise InvalidJob("jobs", f"{len(jobs):,} jobs in one call, at most {MANY:,} are stored together")
-    return [job_values(job, delay) for job in jobs]
+    return [job_values(job, delay) for job in checked_bulk(jobs)]

@@ -10,12 +10,11 @@ from wagoe_jobs.adapters.sql.connections import Database, RefusedData
 from wagoe_jobs.adapters.sql.history import Burial, end
 from wagoe_jobs.adapters.sql.rows import micros
 from wagoe_jobs.adapters.sql.tables import READY, SCHEDULED
-from wagoe_jobs.core.codec import decode_run, encode_error
+from wagoe_jobs.core.codec import encode_error
 from wagoe_jobs.core.job import ErrorInfo, Status
-from wagoe_jobs.errors import Undecodable
+from wagoe_jobs.core.outcome import REFUSED
+from wagoe_jobs.core.stored import budget_of
 from wagoe_jobs.ports import Answer, Settlement
-
-REFUSED = "refused-by-store"
 
 
 class PortableSettler:
@@ -134,19 +133,10 @@ def again(s: Settlement) -> dict[str, Any]:
     return {
         "p_id": s.claim.id,
         "p_retrying": s.status is Status.RETRYING,
-        "p_budget": None if s.payload is None else _budget(s.payload),
+        "p_budget": None if s.payload is None else budget_of(s.payload),
         "p_payload": s.payload,
         "p_delay": micros(s.delay or timedelta(0)),
     }
-
-
-def _budget(payload: str) -> int | None:
-    """The repeats left by the text of a follow-up, None to leave what is stored."""
-    try:
-        run = decode_run(payload)
-    except Undecodable:
-        return None
-    return run.max_retries - run.retry_count
 
 
 def released(db: Database) -> dict[str, Any]:

@@ -9,10 +9,9 @@ from sqlalchemy import Connection, Integer, Text, bindparam, func, select
 from wagoe_jobs.adapters.sql.connections import Database
 from wagoe_jobs.adapters.sql.rows import history_rows, jobs_of
 from wagoe_jobs.adapters.sql.tables import PROCESSING, READY
+from wagoe_jobs.core.durations import SAMPLE, durations_of
 from wagoe_jobs.core.job import PRIORITIES, Job, Status
 from wagoe_jobs.ports import QueueStats, StatsTotals
-
-_LATEST = 1_000
 
 
 class SqlStats:
@@ -30,7 +29,7 @@ class SqlStats:
             select(s.ran_us)
             .where(there, s.status == str(Status.COMPLETED), s.ran_us.is_not(None))
             .order_by(s.completed_at.desc())
-            .limit(_LATEST)
+            .limit(SAMPLE)
         )
         self._queues = select(q.queue).union(select(s.queue))
         self._workers = select(q.locked_by).where(q.status == PROCESSING, q.locked_by.is_not(None)).distinct()
@@ -66,7 +65,7 @@ class SqlStats:
         held = {(status, rank): n for status, rank, n in conn.execute(self._waiting, which)}
         ended = self._ends(conn, queue)
         oldest = conn.execute(self._oldest, which).scalar()
-        runs = sorted(conn.execute(self._runs, which).scalars())
+        mean, p95 = durations_of(conn.execute(self._runs, which).scalars())
         return QueueStats(
             queue=queue,
             waiting={str(p): held.get(("ready", p.rank), 0) for p in PRIORITIES},
@@ -75,8 +74,8 @@ class SqlStats:
             oldest_ready=None if oldest is None else timedelta(microseconds=oldest),
             processed=sum(ended.values()),
             failed=ended.get("failed", 0),
-            mean=timedelta(microseconds=sum(runs) / len(runs)) if runs else None,
-            p95=timedelta(microseconds=runs[-(-95 * len(runs) // 100) - 1]) if runs else None,
+            mean=mean,
+            p95=p95,
         )
 
     def _succeeded(self, conn: Connection, queue: str) -> int:

@@ -1,7 +1,6 @@
 """Every job, wherever it is: one statement reads both tables, so that a job on its way is seen exactly once."""
 
 import operator
-import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
@@ -33,13 +32,10 @@ from wagoe_jobs.adapters.sql.rows import history_rows, job_values, jobs_of, queu
 from wagoe_jobs.adapters.sql.tables import FAILED, PROCESSING, READY, SCHEDULED
 from wagoe_jobs.core.job import Job, Status, checked_instant, redrive, to_micros
 from wagoe_jobs.core.outcome import UNDECODABLE
-from wagoe_jobs.core.stored import read_job
-from wagoe_jobs.errors import InvalidJob
+from wagoe_jobs.core.stored import checked_cursor, read_job
 from wagoe_jobs.ports import JobFilter, Page
 
 PAGE_LIMIT = 1_000
-
-_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class SqlStore:
@@ -70,7 +66,7 @@ class SqlStore:
         return jobs_of(found)[0] if found else None
 
     def search(self, wanted: JobFilter = JobFilter(), *, limit: int = 50, cursor: str | None = None) -> Page:
-        below = None if cursor is None else _checked(cursor)
+        below = None if cursor is None else checked_cursor(cursor)
         limit = max(1, min(limit, PAGE_LIMIT))
         both = union_all(*self._parts(wanted, below, limit + 1)).subquery()
         statement = select(both).order_by(both.c.id.desc()).limit(limit + 1)
@@ -151,10 +147,3 @@ def _redriven(row: Row[Any]) -> dict[str, Any]:
         return {"p_payload": None, "p_budget": job.max_retries}
     values = job_values(redrive(job), None)
     return {"p_payload": values["p_payload"], "p_budget": values["p_budget"]}
-
-
-def _checked(cursor: str) -> str:
-    """The id that a cursor is. Raises InvalidJob for any other text."""
-    if not isinstance(cursor, str) or not _ID.fullmatch(cursor):
-        raise InvalidJob("cursor", "must be what an earlier page gave")
-    return cursor
