@@ -25,6 +25,11 @@ def dialect_of(engine: Engine) -> Dialect:
             )
 
 
+def alike(one: Engine, other: Engine) -> bool:
+    """Whether both lead to databases of one kind."""
+    return one.dialect.name == other.dialect.name
+
+
 def connect_options(url: URL, timeout: timedelta) -> tuple[Mapping[str, Any], Callable[[Any, Any], None]]:
     """What `create_engine` is given for an engine of our own, and what is called with each new connection.
 

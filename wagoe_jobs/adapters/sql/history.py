@@ -15,8 +15,8 @@ from wagoe_jobs.core.job import Status
 _COPIED = ("id", "queue", "priority_rank", "execute_at", "created_at", "type", "tenant")
 
 
-class Burial:
-    """Moves rows that the transaction has locked."""
+class History:
+    """Takes in rows that the transaction has locked."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -64,7 +64,7 @@ def end(
     ran_us: int | None = None,
     lost: int = 0,
 ) -> dict[str, Any]:
-    """One row's parameters for `Burial.move`; `waited_us` None leaves its start unknown, as `payload` the text."""
+    """One row's parameters for `History.move`; `waited_us` None leaves its start unknown, as `payload` the text."""
     return {
         "p_id": id,
         "p_status": str(status),

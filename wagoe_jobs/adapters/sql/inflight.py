@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, Integer, bindparam, select, true, update
 
 from wagoe_jobs.adapters.sql.connections import Conflict, Database
-from wagoe_jobs.adapters.sql.history import Burial, end
+from wagoe_jobs.adapters.sql.history import History, end
 from wagoe_jobs.adapters.sql.settle import released
 from wagoe_jobs.adapters.sql.tables import PROCESSING, READY
 from wagoe_jobs.core.codec import encode_error
@@ -21,7 +21,7 @@ class InFlight:
     def __init__(self, db: Database, lease_us: int) -> None:
         self._db = db
         self._lease_us = lease_us
-        self._burial = Burial(db)
+        self._history = History(db)
         q, among, now = db.tables.queue.c, db.dialect.among, db.dialect.now()
         self._lock = select(q.id, q.token, q.cancel_requested).where(among(q.id)).order_by(q.id).with_for_update()
         rows = update(db.tables.queue).where(among(q.id))
@@ -53,14 +53,14 @@ class InFlight:
     def hand_back(self, conn: Connection, claims: Sequence[Claim]) -> int:
         held = self._held(conn, claims)
         cancelled = [id for id, row in held.items() if row.cancel_requested]
-        self._burial.move(conn, [end(id, Status.CANCELLED) for id in sorted(cancelled)])
+        self._history.move(conn, [end(id, Status.CANCELLED) for id in sorted(cancelled)])
         self._return(conn, self._give_back, sorted(held.keys() - set(cancelled)))
         return len(held)
 
     def reclaim(self, conn: Connection, limit: int) -> list[Reclaimed]:
         rows = conn.execute(self._expired, {"p_limit": limit, **self._db.clock()}).all()
         judged = [(_reclaimed(row), row) for row in rows]
-        self._burial.move(conn, [ending for told, row in judged if (ending := _ending(told, row)) is not None])
+        self._history.move(conn, [ending for told, row in judged if (ending := _ending(told, row)) is not None])
         back = [row for told, row in judged if _ending(told, row) is None]
         self._return(conn, self._give_back, sorted(row.id for row in back if row.interrupted))
         self._return(conn, self._count, sorted(row.id for row in back if not row.interrupted))

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Boolean, Connection, Integer, Text, bindparam, func, null, select, update
 
 from wagoe_jobs.adapters.sql.connections import Database, RefusedData
-from wagoe_jobs.adapters.sql.history import Burial, end
+from wagoe_jobs.adapters.sql.history import History, end
 from wagoe_jobs.adapters.sql.rows import micros
 from wagoe_jobs.adapters.sql.tables import READY, SCHEDULED
 from wagoe_jobs.core.codec import encode_error
@@ -22,7 +22,7 @@ class PortableSettler:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._burial = Burial(db)
+        self._history = History(db)
         q, s, among = db.tables.queue.c, db.tables.store.c, db.dialect.among
         self._lock = (
             select(q.id, q.token, q.last_token, q.cancel_requested)
@@ -61,7 +61,7 @@ class PortableSettler:
                 ends.append(ending(s, row.cancel_requested))
             else:
                 follow_ups.append(s)
-        self._burial.move(conn, sorted(ends, key=_id))
+        self._history.move(conn, sorted(ends, key=_id))
         self._follow_up(conn, follow_ups)
         self._look_into_history(conn, unknown, answers)
         return in_order(settlements, answers)

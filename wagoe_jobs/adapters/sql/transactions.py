@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session, scoped_session
 from sqlalchemy.pool import Pool
 
 from wagoe_jobs.adapters.sql.connections import Database, translating
+from wagoe_jobs.adapters.sql.dialects import alike
 from wagoe_jobs.errors import NotATransaction
 
 _ASYNC_HINT = (
@@ -34,7 +35,7 @@ class Transactions:
         """The connection to write on. Raises NotATransaction, which says what to pass instead."""
         with translating(self._db.dialect):
             conn = self._current(tx)
-            if conn.dialect.name != self._db.engine.dialect.name:
+            if not alike(conn.engine, self._db.engine):
                 raise NotATransaction(_OTHER_DATABASE)
             self._check_open(conn)
             self._check_store(conn)

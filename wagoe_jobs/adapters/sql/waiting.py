@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 
 from wagoe_jobs.adapters.sql.connections import Conflict, Database
-from wagoe_jobs.adapters.sql.history import Burial, end
+from wagoe_jobs.adapters.sql.history import History, end
 from wagoe_jobs.adapters.sql.rows import jobs_of, queue_rows
 from wagoe_jobs.adapters.sql.tables import PROCESSING, READY, SCHEDULED
 from wagoe_jobs.core.job import Job, Status
@@ -30,7 +30,7 @@ class Waiting:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._burial = Burial(db)
+        self._history = History(db)
         q, s, now = db.tables.queue.c, db.tables.store.c, db.dialect.now()
         this = q.id == bindparam("p_id", type_=q.id.type)
         of_queue = q.queue == bindparam("p_queue", type_=Text)
@@ -81,7 +81,7 @@ class Waiting:
             return False
         if status == "processing":
             return conn.execute(self._ask, {"p_id": id}).rowcount == 1
-        self._burial.move(conn, [end(id, Status.CANCELLED)])
+        self._history.move(conn, [end(id, Status.CANCELLED)])
         return True
 
     def promote(self, conn: Connection, limit: int) -> Sequence[str]:
