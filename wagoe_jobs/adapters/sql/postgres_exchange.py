@@ -211,14 +211,7 @@ def _won(db: Database) -> CTE:
     """The next batch, claimed. One that was abandoned before comes alone, and ends the batch before it."""
     q = db.tables.queue.c
     ready = (q.queue == bindparam("p_queue", type_=Text), q.status == READY)
-    lone = (
-        select(q.priority_rank, q.seq, _address.label("address"))
-        .where(*ready, q.abandoned > literal_column("0"))  # as the index says it: no parameter, no other form
-        .order_by(q.priority_rank, q.seq, q.abandoned)  # what only that index gives; no two rows share a place
-        .limit(1)
-        .with_for_update(skip_locked=True)
-        .cte("lone")
-    )
+    lone = _lone(db, ready)
     end = tuple_(
         func.coalesce(select(lone.c.priority_rank).scalar_subquery(), _LAST_RANK),
         func.coalesce(select(lone.c.seq).scalar_subquery(), _LAST_SEQ),
@@ -243,6 +236,19 @@ def _won(db: Database) -> CTE:
         )
         .cte("won")
     )  # fmt: skip
+
+
+def _lone(db: Database, ready: Sequence[ColumnElement[bool]]) -> CTE:
+    """The first job in line that was abandoned before."""
+    q = db.tables.queue.c
+    return (
+        select(q.priority_rank, q.seq, _address.label("address"))
+        .where(*ready, q.abandoned > literal_column("0"))  # as the index says it: no parameter, no other form
+        .order_by(q.priority_rank, q.seq, q.abandoned)  # what only that index gives; no two rows share a place
+        .limit(1)
+        .with_for_update(skip_locked=True)
+        .cte("lone")
+    )
 
 
 def _arrays(ends: Sequence[Settlement]) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import BigInteger, SmallInteger, String, Text, bindparam, delete, null, or_, select, update
+from sqlalchemy import BigInteger, Connection, SmallInteger, String, Text, bindparam, delete, null, or_, select, update
 
 from wagoe_jobs.adapters.sql.connections import Database
 from wagoe_jobs.adapters.sql.rows import micros
@@ -18,7 +18,7 @@ class SqlRecurringState:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        r, t, now = db.tables.recurring.c, db.tables.ticker.c, db.dialect.now()
+        r, now = db.tables.recurring.c, db.dialect.now()
         this = r.type == bindparam("p_type", type_=Text)
         wanted: dict[str, Any] = {
             "text": bindparam("p_text", type_=Text),
@@ -33,7 +33,7 @@ class SqlRecurringState:
         self._refresh = update(db.tables.recurring).where(this).values(**wanted)
         columns = (r.type, r.text, r.queue, r.priority_rank, r.args, r.first_seen, r.last_tick)
         self._one = select(*columns).where(this)
-        self._all = select(*columns).order_by(r.type)
+        self._all = select(*columns)
         self._forget = delete(db.tables.recurring).where(this)
         tick = bindparam("p_tick", type_=BigInteger)
         self._tick = (
@@ -41,19 +41,7 @@ class SqlRecurringState:
             .where(this, or_(r.last_tick.is_(None), r.last_tick < tick))
             .values(last_tick=tick)
         )
-        holder = bindparam("p_holder", type_=String)
-        until = now + bindparam("p_lease", type_=BigInteger)
-        self._first = db.dialect.insert_new(db.tables.ticker, {"id": _ONLY, "holder": holder, "lease_until": until})
-        self._hold = (
-            update(db.tables.ticker)
-            .where(t.id == _ONLY, or_(t.holder == holder, t.holder.is_(None), t.lease_until <= now))
-            .values(holder=holder, lease_until=until)
-        )
-        self._let_go = (
-            update(db.tables.ticker)
-            .where(t.id == _ONLY, t.holder == holder, t.lease_until > now)
-            .values(holder=null(), lease_until=0)
-        )
+        self._ticker = TickerLease(db)
 
     def register(self, schedule: Schedule) -> Schedule:
         given = {
@@ -64,7 +52,7 @@ class SqlRecurringState:
             "p_args": schedule.args,
         }
 
-        def keep(conn: Any) -> Schedule:
+        def keep(conn: Connection) -> Schedule:
             timed = {**given, **self._db.clock()}
             if conn.execute(self._new, timed).rowcount != 1:
                 conn.execute(self._retime, timed)
@@ -85,13 +73,35 @@ class SqlRecurringState:
         return self._db.write(lambda conn: conn.execute(self._tick, given).rowcount == 1)
 
     def hold(self, holder: str, lease: timedelta) -> bool:
-        def take(conn: Any) -> bool:
-            given = {"p_holder": holder, "p_lease": micros(lease), **self._db.clock()}
-            return any(conn.execute(step, given).rowcount == 1 for step in (self._hold, self._first))
-
-        return self._db.write(take)
+        return self._db.write(lambda conn: self._ticker.hold(conn, holder, lease))
 
     def let_go(self, holder: str) -> bool:
-        return self._db.write(
-            lambda conn: conn.execute(self._let_go, {"p_holder": holder, **self._db.clock()}).rowcount == 1
+        return self._db.write(lambda conn: self._ticker.let_go(conn, holder))
+
+
+class TickerLease:
+    """The lease of the one ticker, in the only row of its table; acts inside a transaction that can write."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        t, now = db.tables.ticker.c, db.dialect.now()
+        holder = bindparam("p_holder", type_=String)
+        until = now + bindparam("p_lease", type_=BigInteger)
+        self._first = db.dialect.insert_new(db.tables.ticker, {"id": _ONLY, "holder": holder, "lease_until": until})
+        self._hold = (
+            update(db.tables.ticker)
+            .where(t.id == _ONLY, or_(t.holder == holder, t.holder.is_(None), t.lease_until <= now))
+            .values(holder=holder, lease_until=until)
         )
+        self._let_go = (
+            update(db.tables.ticker)
+            .where(t.id == _ONLY, t.holder == holder, t.lease_until > now)
+            .values(holder=null(), lease_until=0)
+        )
+
+    def hold(self, conn: Connection, holder: str, lease: timedelta) -> bool:
+        given = {"p_holder": holder, "p_lease": micros(lease), **self._db.clock()}
+        return any(conn.execute(step, given).rowcount == 1 for step in (self._hold, self._first))
+
+    def let_go(self, conn: Connection, holder: str) -> bool:
+        return conn.execute(self._let_go, {"p_holder": holder, **self._db.clock()}).rowcount == 1
