@@ -2,7 +2,8 @@
 
 Two deques, whose single steps are atomic, connect the slots with whoever holds `io`; only that one talks to
 the store, takes from `finished` and puts into `ready`. A settlement leaves `finished` for good when the store
-has answered it; after an error it is offered again, which the store answers as `ALREADY` if it had effect.
+has answered it; after an error it is offered again, which the store answers as `ALREADY` if it had effect. What
+the store refuses on its own, though it is there, is set aside and offered alone, so that it holds up nothing.
 """
 
 import logging
@@ -22,9 +23,12 @@ from wagoe_jobs.ports import Answer, Claim, LeasedJobQueue, Settlement
 log = logging.getLogger("wagoe_jobs")
 
 KEPT_THROUGH_OUTAGE = 256
-REFUSALS = 20
-"""How often the store may refuse everything before what it refused is given up, and left to its lease."""
+REFUSALS = 8
+"""How often what was set aside is offered before it is given up, and left to its lease: for about ten seconds."""
+FIRST_REFUSAL_US = 100_000
+LONGEST_REFUSAL_US = 2_000_000
 HOPELESS = 3
+"""How many refusals in a row are enough to leave the rest for the next try."""
 
 T = TypeVar("T")
 
@@ -51,13 +55,20 @@ class Crossing:
         self._kept = slots + KEPT_THROUGH_OUTAGE
         self._outage = Outage(f"the exchange of queue {name!r} with the store")
         self._again_us = 0
+        self._aside: list[Settlement] = []
+        self._aside_us = 0
         self._refusals = 0
         self._returning: list[Claim] = []
 
     @property
     def full(self) -> bool:
         """Whether so much is unsettled in an outage that nothing more may be started."""
-        return self.down and len(self.finished) >= self._kept
+        return self.down and self.unsettled >= self._kept
+
+    @property
+    def unsettled(self) -> int:
+        """How many results the store has not taken yet."""
+        return len(self.finished) + len(self._aside)
 
     @property
     def returning(self) -> bool:
@@ -67,7 +78,7 @@ class Crossing:
     @property
     def restless(self) -> bool:
         """Whether there is anything here that must not stay."""
-        return bool(self.ready or self.finished or self._returning)
+        return bool(self.ready or self.finished or self._returning or self._aside)
 
     def pause(self) -> float:
         """Seconds until the store may be tried again, zero when it works."""
@@ -87,6 +98,7 @@ class Crossing:
         answers, claims = done
         self._answered(batch, answers)
         self._keeper.hold(claims)
+        self._offer_aside()
         self.next_is_alone = bool(ahead and claims and claims[0].abandoned)
         if self.next_is_alone:
             self._returning += claims
@@ -97,6 +109,7 @@ class Crossing:
 
     def settle(self) -> bool:
         """Settle what is finished; False when the store did not take it. Raises nothing."""
+        self._offer_aside()
         batch = self._taken()
         if not batch:
             return True
@@ -144,25 +157,48 @@ class Crossing:
             self.offered = 0
         self._outage.over()
         self.down = False
-        self._refusals = 0
         return answer
 
     def _isolate(self) -> None:
-        """Offer one by one what the store refuses together: one that it can never take must not hold up the rest."""
-        batch, refused, accepted = self._taken(), list[Settlement](), 0
-        while batch and (accepted or len(refused) < HOPELESS):
+        """Offer one by one what the store refuses together, and set aside what it refuses alone."""
+        batch, accepted, refused = self._taken(), False, 0
+        while batch and (accepted or refused < HOPELESS):
             settlement = batch.pop(0)
-            try:
-                self._answered([settlement], self._queue.settle([settlement]))
-                accepted += 1
-            except Exception:
-                refused.append(settlement)
-                log.exception("job %s cannot be settled", settlement.claim.id)
-        self._refusals += not accepted
-        if accepted or self._refusals > REFUSALS:
-            self._keeper.release([settlement.claim for settlement in refused])
-            refused = []
-        self.finished.extendleft(reversed(refused + batch))
+            refusal = self._refusal(settlement)
+            if refusal is None:
+                accepted = True
+            else:
+                refused += 1
+                log.error("job %s cannot be settled", settlement.claim.id, exc_info=refusal)
+                self._set_aside(settlement)
+        self.finished.extendleft(reversed(batch))
+
+    def _refusal(self, settlement: Settlement) -> Exception | None:
+        """Why the store does not take it alone; None when it did."""
+        try:
+            self._answered([settlement], self._queue.settle([settlement]))
+        except Exception as exc:  # noqa: BLE001 - whatever it is, the neighbours must not suffer
+            return exc
+        return None
+
+    def _set_aside(self, settlement: Settlement) -> None:
+        if not self._aside:
+            self._refusals = 0
+            self._aside_us = monotonic_us() + FIRST_REFUSAL_US
+        self._aside.append(settlement)
+
+    def _offer_aside(self) -> None:
+        """Offer again what was set aside, when its time has come; in the end, give it up. Raises nothing."""
+        if not self._aside or monotonic_us() < self._aside_us:
+            return
+        self._aside = [settlement for settlement in self._aside if self._refusal(settlement) is not None]
+        self._aside_us = monotonic_us() + min(FIRST_REFUSAL_US << self._refusals, LONGEST_REFUSAL_US)
+        self._refusals += 1
+        if self._aside and self._refusals >= REFUSALS:
+            ids = ", ".join(settlement.claim.id for settlement in self._aside[:10])
+            log.error("%d results are given up, their jobs will run again: %s", len(self._aside), ids)
+            self._keeper.release([settlement.claim for settlement in self._aside])
+            self._aside = []
 
     def _answered(self, batch: Sequence[Settlement], answers: Sequence[Answer]) -> None:
         """The one place that learns how settlements ended."""

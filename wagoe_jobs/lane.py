@@ -167,7 +167,7 @@ class Lane:
             slots=[slot.status() for slot in self._slots],
             lost=sum(slot.alive for slot in self._lost),
             waiting=len(crossing.ready),
-            unsettled=len(crossing.finished),
+            unsettled=crossing.unsettled,
             settled=crossing.settled,
             store_down=crossing.down,
         )

@@ -208,13 +208,16 @@ def test_results_are_kept_through_an_outage_and_then_nothing_more_is_started(
 def test_one_settlement_that_the_store_never_takes_does_not_hold_up_the_rest(
     room: House, ledger: Ledger, said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wagoe_jobs.crossing.REFUSALS", 4)
+    """Not even when it is the only one: an idle queue has nothing else that could be accepted."""
+    monkeypatch.setattr("wagoe_jobs.crossing.FIRST_REFUSAL_US", 1_000)
+    monkeypatch.setattr("wagoe_jobs.crossing.LONGEST_REFUSAL_US", 1_000)
     cursed = room.enqueue(args={"n": 0})
-    real = room.queue
+    real, refused = room.queue, threading.Semaphore(0)
 
     class Choosy(FaultyQueue):
         def settle(self, settlements):  # type: ignore[no-untyped-def]
             if any(s.claim.id == str(cursed) for s in settlements):
+                refused.release()
                 raise ValueError("this one cannot be")
             return real.settle(settlements)
 
@@ -224,12 +227,33 @@ def test_one_settlement_that_the_store_never_takes_does_not_hold_up_the_rest(
             return real.exchange(settlements, queue, worker, limit)
 
     queue = Choosy(real, healthy)
-    with room.with_queue(queue).pool(noting(ledger), count=2):  # type: ignore[arg-type]
-        until(lambda: ledger.lines() == ["0"])
+    with room.with_queue(queue).pool(noting(ledger), count=2, **OFTEN) as pool:  # type: ignore[arg-type]
+        assert refused.acquire(timeout=20)
         others = [room.enqueue(args={"n": n}) for n in range(1, 20)]
-        until(lambda: all(room.job(id).status is Status.COMPLETED for id in others))
+        until(lambda: all(room.job(id).status is Status.COMPLETED for id in others), within=1)
+        until(lambda: "1 results are given up" in said(), within=30)
+        assert pool.status().lanes[0].unsettled == 0
     assert f"job {cursed} cannot be settled" in said()
     assert room.job(cursed).status is Status.RUNNING
+
+
+def test_a_settlement_that_was_refused_for_a_while_counts_in_the_end(room: House, ledger: Ledger) -> None:
+    real, refusals = room.queue, iter(range(4))
+
+    class Moody(FaultyQueue):
+        def exchange(self, settlements, queue, worker, limit):  # type: ignore[no-untyped-def]
+            if settlements and next(refusals, None) is not None:
+                raise ValueError("not now")
+            return real.exchange(settlements, queue, worker, limit)
+
+        def settle(self, settlements):  # type: ignore[no-untyped-def]
+            return self.exchange(settlements, "", "", 0)[0]
+
+    with room.with_queue(Moody(real, healthy)).pool(noting(ledger)):  # type: ignore[arg-type]
+        id = room.enqueue(args={"n": 0})
+        until(lambda: room.job(id).status is Status.COMPLETED, within=10)
+    assert next(refusals, None) is None
+    assert ledger.lines() == ["0"]
 
 
 @pytest.mark.fault(9, 18)

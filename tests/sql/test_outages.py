@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, event, make_url
+from sqlalchemy import Connection, Engine, event, insert, make_url, select
 from sqlalchemy.exc import OperationalError
 
 from tests.conftest import Engines
@@ -21,8 +21,8 @@ from tests.servers import PostgresServer
 from tests.sql.conftest import LINE, Parts, new_job
 from wagoe_jobs.adapters import sql
 from wagoe_jobs.core.job import Status
-from wagoe_jobs.errors import BackendUnavailable, JobsError
-from wagoe_jobs.ports import Answer, Claim, Settlement
+from wagoe_jobs.errors import BackendUnavailable, InvalidJob, JobsError
+from wagoe_jobs.ports import Answer, Claim, Hold, Settlement
 
 PROCESSES = 6
 EACH = 1_000 // PROCESSES + 1
@@ -355,3 +355,41 @@ class TestRefusedData:
         answers, claims = postgres_parts.queue.exchange([bad], LINE, "w", 5)
         assert answers == [Answer.APPLIED]
         assert len(claims) == 2
+
+
+def refuse_history(engine: Engine, type: str) -> None:
+    """Let the database take no ended job of this type, as an application's own constraint or trigger may."""
+    with engine.begin() as conn:
+        if engine.dialect.name == "sqlite":
+            conn.exec_driver_sql(
+                f"CREATE TRIGGER refuse BEFORE INSERT ON job_store WHEN new.type = '{type}' "
+                "BEGIN SELECT RAISE(ABORT, 'not this one'); END"
+            )
+        else:
+            conn.exec_driver_sql(f"ALTER TABLE job_store ADD CONSTRAINT refuse CHECK (type <> '{type}')")
+
+
+def put_into_history(parts: Parts, id: str) -> None:
+    """A second row of a job that is claimed: what a restored backup of one table leaves."""
+    queue, store = parts.db.tables.queue, parts.db.tables.store
+    shared = [column.name for column in queue.c if column.name in store.c and column.name not in ("status", "token")]
+    with parts.engine.begin() as conn:
+        row = conn.execute(select(*(queue.c[name] for name in shared)).where(queue.c.id == id)).mappings().one()
+        conn.execute(insert(store).values(**row, status="completed", completed_at=row["created_at"]))
+
+
+@pytest.mark.parametrize("how", ["constraint", "duplicate"])
+def test_a_settlement_that_the_database_can_never_take_is_told_apart_soon(parts: Parts, how: str) -> None:
+    parts.queue.enqueue_many([new_job(), new_job()])
+    first, second = parts.queue.claim(LINE, "w", 2)
+    if how == "constraint":
+        refuse_history(parts.engine, "greet")
+    else:
+        put_into_history(parts, first.id)
+    began = time.monotonic()
+    with pytest.raises(InvalidJob):
+        parts.queue.settle(completed([first]))
+    assert time.monotonic() - began < 2
+    assert parts.queue.renew([first, second]) == {first: Hold.HELD, second: Hold.HELD}
+    if how == "duplicate":
+        assert parts.queue.settle(completed([second])) == [Answer.APPLIED]

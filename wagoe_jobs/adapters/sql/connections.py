@@ -28,6 +28,8 @@ BACKEND = "db"
 PATIENCE = timedelta(seconds=10)
 _FIRST_WAIT = 0.002
 _LONGEST_WAIT = 0.1
+_DUPLICATES = 5
+"""How often a unit of work may meet a row that is there already: the first repeat sees a row that a race brought."""
 _FOREIGN = (SQLAlchemyError, OSError, UnicodeError, OverflowError)
 
 
@@ -73,6 +75,7 @@ class Database:
         """The first answer of `attempt` that no other transaction spoiled; raises JobsErrors and RefusedData."""
         give_up = time.monotonic() + self.patience.total_seconds()
         wait = _FIRST_WAIT
+        duplicates = 0
         while True:
             try:
                 self._check_process()
@@ -80,12 +83,18 @@ class Database:
             except (Conflict, *_FOREIGN) as exc:
                 if not self._worth_another(exc):
                     raise translated(exc, self.dialect) from exc
+                duplicates += self._is_duplicate(exc)
+                if duplicates > _DUPLICATES:
+                    raise RefusedData("a row with the same key is there already") from exc
                 if time.monotonic() + wait > give_up:
                     raise BackendUnavailable(
                         BACKEND, f"other transactions were in the way for {self.patience}"
                     ) from exc
             time.sleep(wait * (0.5 + random.random()))
             wait = min(2 * wait, _LONGEST_WAIT)
+
+    def _is_duplicate(self, error: Exception) -> bool:
+        return isinstance(error, DBAPIError) and self.dialect.verdict(error) is Verdict.DUPLICATE
 
     def _worth_another(self, error: Exception) -> bool:
         if isinstance(error, DBAPIError):

@@ -106,7 +106,8 @@ class PostgreSQL:
             return Verdict.DUPLICATE
         if state in ("42P01", "42703", "3F000"):  # table, column, schema
             return Verdict.SCHEMA
-        if state[:2] in ("22", "54") or isinstance(error, DataError):
+        # data, integrity, a trigger's refusal, a limit
+        if state[:2] in ("22", "23", "P0", "54") or isinstance(error, DataError):
             return Verdict.DATA
         return Verdict.DOWN
 

@@ -88,12 +88,13 @@ class SQLite:
         return range(last + 1, last + 1 + count)
 
     def verdict(self, error: DBAPIError) -> Verdict:
-        code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
+        extended = getattr(error.orig, "sqlite_errorcode", 0)
+        code = extended & 0xFF
         if code in (5, 6):  # BUSY, LOCKED
             return Verdict.RETRY
-        if code == 19:  # CONSTRAINT
+        if extended in (1555, 2067, 2579):  # CONSTRAINT: PRIMARYKEY, UNIQUE, ROWID
             return Verdict.DUPLICATE
-        if code in (18, 20, 25) or isinstance(error.orig, OverflowError):  # TOOBIG, MISMATCH, RANGE
+        if code in (18, 19, 20, 25) or isinstance(error.orig, OverflowError):  # TOOBIG, CONSTRAINT, MISMATCH, RANGE
             return Verdict.DATA
         if code == 1 and "no such" in str(error.orig):
             return Verdict.SCHEMA
