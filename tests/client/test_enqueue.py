@@ -1,8 +1,10 @@
 """Enqueuing: what is stored, what is refused with the path of the value, and that a refusal stores nothing."""
 
+import asyncio
 import pickle
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
+from itertools import repeat
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -319,7 +321,62 @@ def test_a_job_that_is_made_already_is_enqueued_as_it_is(jobs: Jobs) -> None:
 def test_a_job_that_has_run_starts_anew_when_it_is_enqueued_as_another(jobs: Jobs) -> None:
     ran = Job(id=uuid4(), type="x", status=Status.FAILED, retry_count=3, abandoned=2, metadata={MISSES: 4})
     job = got(jobs, jobs.enqueue(ran))
-    assert (job.status, job.retry_count, job.abandoned) == ("pending", 0, 0)
+    assert (job.status, job.retry_count, job.abandoned, job.metadata) == ("pending", 0, 0, {})
+
+
+@pytest.mark.parametrize("many", [None, 5, "send-letter", b"x", {"plain": {}}, object()])
+def test_what_only_looks_like_many_jobs_is_refused_and_not_taken_apart(jobs: Jobs, many: Any) -> None:
+    with pytest.raises(InvalidJob, match="jobs: must be an iterable of pairs"):
+        jobs.enqueue_many(many)
+    with pytest.raises(InvalidJob, match="jobs: must be an iterable of pairs"):
+        asyncio.run(jobs.aenqueue_many(many))
+    assert stored(jobs) == 0
+
+
+def test_endlessly_many_jobs_are_refused_and_not_waited_for(jobs: Jobs) -> None:
+    for enqueue in (jobs.enqueue_many, lambda many: asyncio.run(jobs.aenqueue_many(many))):
+        with pytest.raises(InvalidJob, match="more than 10,000"):
+            enqueue(repeat(("plain", {})))
+    assert stored(jobs) == 0
+
+
+class Untellable:
+    def __repr__(self) -> str:
+        raise RuntimeError("nothing is there")
+
+
+class Proxy(Untellable):
+    """A lazy proxy of what is not there: nothing can be asked, not even its class."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError("nothing is there")
+
+    def __hash__(self) -> int:
+        return 1
+
+
+VAST = 10**5000
+"""More digits than Python writes."""
+
+
+@pytest.mark.parametrize("name", ["queue", "priority", "max_retries", "at", "delay", "tenant", "metadata", "id"])
+@pytest.mark.parametrize("kind", ["vast", "minus", "list", "text", "object", "map"])
+def test_what_cannot_be_told_is_refused_all_the_same_and_shortly(jobs: Jobs, name: str, kind: str) -> None:
+    values = {
+        "vast": VAST, "minus": -VAST, "list": [VAST], "text": "~" * 2_000_000, "object": Untellable(), "map": {VAST: 1}
+    }  # fmt: skip
+    with pytest.raises(InvalidJob) as caught:
+        jobs.enqueue("x", **{name: values[kind]})  # type: ignore[arg-type]
+    assert caught.value.path.startswith(name)
+    assert len(str(caught.value)) < 400
+    assert stored(jobs) == 0
+
+
+def test_args_that_cannot_be_told_are_refused_with_their_path(jobs: Jobs) -> None:
+    for args in ({VAST: object()}, {"l": [Proxy()]}, {Proxy(): 1}, {Proxy()}, {"o": Untellable()}):
+        with pytest.raises(InvalidJob, match=r"^args.*cannot be stored"):
+            jobs.enqueue("x", args)
+    assert stored(jobs) == 0
 
 
 def test_args_are_as_they_were_when_they_were_enqueued(jobs: Jobs) -> None:

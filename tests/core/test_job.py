@@ -28,6 +28,7 @@ from wagoe_jobs.core.job import (
     start,
     to_micros,
 )
+from wagoe_jobs.core.told import told
 from wagoe_jobs.errors import InvalidJob
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -127,7 +128,7 @@ def test_what_cannot_be_a_job_is_refused_with_its_path(path, wrong):
 def test_metadata_names_are_checked(key):
     with pytest.raises(InvalidJob) as refusal:
         make_job("t", id=ID, now=NOW, metadata={key: 1})
-    assert refusal.value.path == f"metadata[{key!r}]"
+    assert refusal.value.path == f"metadata[{told(key)}]"
 
 
 @pytest.mark.fault(56)

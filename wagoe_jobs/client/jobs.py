@@ -2,13 +2,15 @@
 
 Whatever is wrong with a job is said here, before anything is stored, as InvalidJob with the path of the
 value. Enqueuing the same id again stores nothing and says so. The methods that begin with `a` do the same
-from async code: each runs in a thread of the event loop's own executor, under the caller's context.
+from async code: each runs in a thread of the event loop's own executor, under the caller's context. With an
+AsyncConnection or AsyncSession as `tx`, enqueuing runs on that connection, and awaits it, instead.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import ParamSpec, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
@@ -18,6 +20,7 @@ from wagoe_jobs.client.making import (
     What,
     as_pair,
     checked_delay,
+    checked_many,
     checked_span,
     checked_ttl,
     inside,
@@ -25,6 +28,7 @@ from wagoe_jobs.client.making import (
 )
 from wagoe_jobs.core.enqueued import Enqueued
 from wagoe_jobs.core.job import BULK_LIMIT, Job, Priority, Status, checked_instant, checked_name
+from wagoe_jobs.core.told import told
 from wagoe_jobs.errors import InvalidJob, NotATransaction
 from wagoe_jobs.ports import Claimed, JobFilter, OnceJobQueue, Page, Runtime, TransactionalJobQueue
 from wagoe_jobs.registry import Registry
@@ -98,7 +102,8 @@ class Jobs:
         """Store one job: ready, or due `at` an aware instant, or after `delay` (a timedelta or seconds).
 
         `key` stores one job per type and key until `ttl` (24 hours) has passed; a duplicate answers with the
-        first one's id. `tx`, an SQLAlchemy Connection or Session, makes the job part of that transaction.
+        first one's id. `tx`, an SQLAlchemy Connection or Session (for `aenqueue` an asynchronous one too), makes
+        the job part of that transaction.
         Raises InvalidJob, PayloadTooLarge, TenantMismatch, NotATransaction and then has stored nothing;
         after BackendUnavailable it may have: repeat it with the same `id`.
         """
@@ -141,7 +146,7 @@ class Jobs:
         )
         wait = checked_delay(delay, at)
         ready: list[Job] = []
-        for index, entry in enumerate(jobs):
+        for index, entry in enumerate(checked_many(jobs)):
             if index == BULK_LIMIT:
                 raise InvalidJob("jobs", f"are more than {BULK_LIMIT:,}: enqueue them in several calls")
             with inside(index):
@@ -206,12 +211,25 @@ class Jobs:
         raise TimeoutError(f"job {id} has not ended after {timeout}")
 
     async def aenqueue(self, job: What, args: object = None, **options: Unpack[EnqueueOptions]) -> Enqueued:
-        return await _offload(self.enqueue, job, args, **options)
+        """`enqueue` from async code."""
+
+        def store(tx: object) -> Enqueued:
+            options["tx"] = tx
+            return self.enqueue(job, args, **options)
+
+        return await _stored(store, options.get("tx"))
 
     async def aenqueue_many(
         self, jobs: Iterable[What | tuple[What, object]], **options: Unpack[ManyOptions]
     ) -> Sequence[Enqueued]:
-        return await _offload(self.enqueue_many, list(jobs), **options)
+        """`enqueue_many` from async code."""
+        many = list(islice(checked_many(jobs), BULK_LIMIT + 1))  # here: a generator may belong to the loop's thread
+
+        def store(tx: object) -> Sequence[Enqueued]:
+            options["tx"] = tx
+            return self.enqueue_many(many, **options)
+
+        return await _stored(store, options.get("tx"))
 
     async def aget(self, id: UUID | str) -> Job | None:
         return await _offload(self.get, id)
@@ -260,11 +278,19 @@ async def _offload(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T
     return await asyncio.to_thread(call, *args, **kwargs)
 
 
+async def _stored(store: Callable[[object], T], tx: object) -> T:
+    """Store on the connection of an asynchronous transaction, else in a thread."""
+    run_sync: Callable[[Callable[[object], T]], Awaitable[T]] | None = getattr(tx, "run_sync", None)
+    if run_sync is None:
+        return await _offload(store, tx)
+    if getattr(tx, "sync_connection", tx) is None:
+        raise NotATransaction(f"the {type(tx).__name__} is not open: use `async with engine.begin() as connection`")
+    return await run_sync(store)
+
+
 def _transactional(runtime: Runtime, tx: object) -> TransactionalJobQueue:
-    if hasattr(tx, "run_sync"):
-        raise NotATransaction(
-            f"an {type(tx).__name__} cannot be passed on: await tx.run_sync(lambda sync: jobs.enqueue(..., tx=sync))"
-        )
+    if hasattr(type(tx), "run_sync"):
+        raise NotATransaction(f"{type(tx).__name__}: is asynchronous: await jobs.aenqueue(..., tx=tx)")
     if isinstance(runtime.queue, TransactionalJobQueue):
         return runtime.queue
     raise NotATransaction(
@@ -285,9 +311,9 @@ def _id(id: UUID | str) -> UUID | None:
 
 def _checked_status(status: Status | str) -> Status:
     try:
-        return Status(status)
+        return Status(status if isinstance(status, str) else "")
     except ValueError:
-        raise InvalidJob("status", f"must be one of {', '.join(Status)}, not {status!r}") from None
+        raise InvalidJob("status", f"must be one of {', '.join(Status)}, not {told(status)}") from None
 
 
 def _pauses(timeout: timedelta | float) -> Iterator[float]:

@@ -4,17 +4,18 @@ What is wrong is an InvalidJob with the path of the value. Durations may be give
 aware.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from wagoe_jobs.clock import Clock, Ids
 from wagoe_jobs.core.codec import encode_job
 from wagoe_jobs.core.job import Job, Priority, checked_instant, make_job
 from wagoe_jobs.core.outcome import LONGEST_DELAY
+from wagoe_jobs.core.told import told
 from wagoe_jobs.errors import InvalidJob, PayloadTooLarge
 from wagoe_jobs.registry import JobSpec, Registry, refusal_of, spec_of
 from wagoe_jobs.tenants import with_tenant
@@ -114,6 +115,13 @@ class Preparation:
         return spec_of(what if known is None else known)
 
 
+def checked_many(jobs: object) -> Iterator[Any]:
+    """The entries of `enqueue_many`. Raises InvalidJob for what has none, or only looks as if it had some."""
+    if isinstance(jobs, (str, bytes, Mapping)) or not isinstance(jobs, Iterable):
+        raise InvalidJob("jobs", f"must be an iterable of pairs of type and args, types or Jobs, not {told(jobs)}")
+    return iter(jobs)
+
+
 def as_pair(entry: What | tuple[What, object]) -> tuple[What, object]:
     """An entry of `enqueue_many` as what it enqueues and its args."""
     if not isinstance(entry, (tuple, list)):
@@ -162,7 +170,7 @@ def checked_span(path: str, span: object) -> timedelta:
         return timedelta(seconds=span)
     if isinstance(span, timedelta) and timedelta(0) <= span <= LONGEST_DELAY:
         return span
-    raise InvalidJob(path, f"must be a timedelta or seconds, from 0 to 100 years, not {span!r}")
+    raise InvalidJob(path, f"must be a timedelta or seconds, from 0 to 100 years, not {told(span)}")
 
 
 def _check_args(spec: JobSpec, args: object) -> None:

@@ -15,6 +15,7 @@ from wagoe_jobs.core.json_text import dumps, encodable, may_hide, parse, plain_f
 from wagoe_jobs.core.legacy import is_legacy, legacy_fields
 from wagoe_jobs.core.own_spelling import job_from, run_from
 from wagoe_jobs.core.payload import Run, error_of, job_of, named, run_of
+from wagoe_jobs.core.told import told
 from wagoe_jobs.core.transit_reader import Reader
 from wagoe_jobs.core.transit_writer import instant_text, written
 from wagoe_jobs.errors import InvalidJob, PayloadTooLarge, Undecodable
@@ -123,7 +124,7 @@ def _head(job: Job) -> str:
 
 def _keyword(name: str, path: str) -> str:
     if type(name) is not str:
-        raise InvalidJob(path, f"must be a str, not {name!r}")
+        raise InvalidJob(path, f"must be a str, not {told(name)}")
     if not encodable(name):
         raise InvalidJob(path, "holds half a surrogate pair, which is not text")
     return quoted("~:" + name)

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
+from wagoe_jobs.core.told import told
 from wagoe_jobs.errors import InvalidJob
 
 MAX_RETRIES_LIMIT = 25
@@ -134,7 +135,7 @@ def make_job(
     `args` None means no arguments, {}. Raises InvalidJob with the path of what is wrong.
     """
     if not isinstance(id, UUID):
-        raise InvalidJob("id", f"must be a UUID, not {id!r}")
+        raise InvalidJob("id", f"must be a UUID, not {told(id)}")
     return Job(
         id=UUID(int=id.int),  # a subclass would not come back as what it was
         type=checked_name("type", type),
@@ -189,10 +190,10 @@ def redrive(job: Job) -> Job:
 def checked_name(path: str, name: object) -> str:
     """A job type's or queue's name as it is; raises InvalidJob unless it is 1 to 200 printable characters."""
     if type(name) is not str:
-        raise InvalidJob(path, f"must be a str, not {name!r}")
+        raise InvalidJob(path, f"must be a str, not {told(name)}")
     if not name or len(name) > NAME_LIMIT or name != name.strip() or _CONTROL.search(name):
         raise InvalidJob(
-            path, f"must be 1 to {NAME_LIMIT} characters without control characters or outer spaces: {name[:80]!r}"
+            path, f"must be 1 to {NAME_LIMIT} characters without control characters or outer spaces: {told(name)}"
         )
     try:
         name.encode()
@@ -211,7 +212,7 @@ def checked_bulk(jobs: Sequence[Job]) -> Sequence[Job]:
 def checked_instant(path: str, instant: object) -> datetime:
     """The same instant in UTC; raises InvalidJob for a naive datetime, which has no instant."""
     if not isinstance(instant, datetime):
-        raise InvalidJob(path, f"must be an aware datetime, not {instant!r}")
+        raise InvalidJob(path, f"must be an aware datetime, not {told(instant)}")
     if instant.tzinfo is None or instant.utcoffset() is None:
         raise InvalidJob(path, f"{instant.isoformat()} is naive: give it a time zone, as datetime.now(UTC) has")
     try:
@@ -232,18 +233,24 @@ def from_micros(micros: int) -> datetime:
 
 def _checked_priority(priority: Priority | str) -> Priority:
     try:
-        return Priority(priority)
+        return Priority(priority if isinstance(priority, str) else "")
     except ValueError:
-        raise InvalidJob("priority", f"must be one of {', '.join(Priority)}, not {priority!r}") from None
+        raise InvalidJob("priority", f"must be one of {', '.join(Priority)}, not {told(priority)}") from None
 
 
 def _checked_retries(max_retries: object) -> int:
     if type(max_retries) is not int or not 0 <= max_retries <= MAX_RETRIES_LIMIT:
-        raise InvalidJob("max_retries", f"must be a whole number from 0 to {MAX_RETRIES_LIMIT}, not {max_retries!r}")
+        raise InvalidJob(
+            "max_retries", f"must be a whole number from 0 to {MAX_RETRIES_LIMIT}, not {told(max_retries)}"
+        )
     return max_retries
 
 
 def _checked_metadata(metadata: Mapping[str, object] | None) -> Mapping[str, object]:
-    for key in metadata or ():
-        checked_name(f"metadata[{key!r}]", key)
-    return dict(metadata or {})
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, Mapping):
+        raise InvalidJob("metadata", f"must be a mapping, not {told(metadata)}")
+    for key in metadata:
+        checked_name(f"metadata[{told(key)}]", key)
+    return {key: value for key, value in metadata.items() if key not in (FIRST_MISSING_AT, MISSES)}

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from enum import Enum
 
+from wagoe_jobs.core.told import TOLD_LIMIT, told
+
 _PATH_ENDS = 6  # of a long path, as one through a circle is, only the ends are told
-_KEY_LIMIT = 80
 
 
 def path_of(root: str, steps: Sequence[str]) -> str:
@@ -19,41 +20,39 @@ def path_of(root: str, steps: Sequence[str]) -> str:
 
 def key_step(key: object) -> str:
     """One step of a path: the entry of a map under `key`, or the member `key` of a set."""
-    told = json.dumps(key) if type(key) is str else repr(key)
-    return f"[{told if len(told) <= _KEY_LIMIT else told[:_KEY_LIMIT] + '...'}]"
+    return f"[{json.dumps(key) if type(key) is str and len(key) <= TOLD_LIMIT else told(key)}]"
 
 
 def advice(value: object) -> str:
-    """Why a value of this type is refused, and what to do; the value itself is not quoted."""
+    """Why a value of this type is refused, and what to do; the value itself is not quoted.
+
+    Only its type is asked: a lazy proxy would look for what it stands for, and may raise.
+    """
     kind = type(value)
-    return f"a value of type {kind.__module__}.{kind.__qualname__} cannot be stored: {_instead(value)}"
+    return f"a value of type {kind.__module__}.{kind.__qualname__} cannot be stored: {_instead(kind)}"
 
 
-def _instead(value: object) -> str:
-    match value:
-        case Enum():
-            return "give its .value"
-        case bytearray() | memoryview():
-            return "give bytes(...) of it"
-        case _ if hasattr(value, "__fspath__"):
-            return "give str(...) of it"
-        case tuple() if hasattr(value, "_asdict"):
-            return "give tuple(...) or ._asdict() of it"
-        case _ if hasattr(value, "model_dump"):
-            return "give .model_dump() of it"
-        case _ if is_dataclass(value):
-            return "give dataclasses.asdict(...) of it"
-        case _:
-            return _as_builtin(value)
+def _instead(kind: type) -> str:
+    if issubclass(kind, Enum):
+        return "give its .value"
+    if issubclass(kind, (bytearray, memoryview)):
+        return "give bytes(...) of it"
+    if hasattr(kind, "__fspath__"):
+        return "give str(...) of it"
+    if issubclass(kind, tuple) and hasattr(kind, "_asdict"):
+        return "give tuple(...) or ._asdict() of it"
+    if hasattr(kind, "model_dump"):
+        return "give .model_dump() of it"
+    return "give dataclasses.asdict(...) of it" if is_dataclass(kind) else _as_builtin(kind)
 
 
-def _as_builtin(value: object) -> str:
-    for builtin in type(value).__mro__[1:-1]:
+def _as_builtin(kind: type) -> str:
+    for builtin in kind.__mro__[1:-1]:
         if builtin.__module__ in ("builtins", "datetime", "decimal", "uuid"):
             return f"only exact types come back as they were, give a plain {builtin.__name__}"
-    if isinstance(value, Mapping):
+    if issubclass(kind, Mapping):
         return "give dict(...) of it"
-    if isinstance(value, Iterator):
+    if issubclass(kind, Iterator):
         return "give list(...) of it"
     return (
         "give plain data (None, bool, numbers, str, bytes, lists, dicts, sets, dates, UUIDs) that the handler can use"
