@@ -80,7 +80,7 @@ class SQLite:
         conn.execute(delete(tables.version).where(tables.version.c.id < 0))
 
     def in_transaction(self, conn: Connection) -> bool:
-        raw = driver(conn)
+        raw: Any = conn.connection.driver_connection  # the driver's own, below what makes aiosqlite look synchronous
         return bool(raw.in_transaction or raw.isolation_level is not None)
 
     def places(self, conn: Connection, tables: Tables, count: int) -> Sequence[int]:
