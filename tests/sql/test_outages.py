@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -68,6 +69,24 @@ def test_claims_whose_reply_was_lost_are_found_by_the_next_call(proxied: tuple[P
     assert [claim.id for claim in found] == [str(job.id) for job in jobs[:4]]
     assert parts.queue.settle(completed(found)) == [Answer.APPLIED] * 4
     assert [claim.id for claim in parts.queue.claim(LINE, "w", 4)] == [str(job.id) for job in jobs[4:]]
+
+
+def test_claims_whose_reply_was_lost_are_found_by_one_of_several_callers(proxied: tuple[Parts, Proxy]) -> None:
+    """Several pools of one process share a queue, and come back at the same moment."""
+    parts, proxy = proxied
+    jobs = [new_job() for _ in range(40)]
+    parts.queue.enqueue_many(jobs)
+    parts.queue.claim("elsewhere", "w", 1)
+    with replies_lost(proxy):
+        parts.queue.claim(LINE, "w", 10)
+    assert parts.queue.size(LINE) == 30
+    with ThreadPoolExecutor(4) as threads:
+        found = [
+            claim
+            for claims in threads.map(lambda n: parts.queue.claim(LINE, f"w{n}", 10), range(4))
+            for claim in claims
+        ]
+    assert sorted(claim.id for claim in found) == sorted(str(job.id) for job in jobs)
 
 
 def test_found_claims_beyond_the_limit_go_back_to_their_places(proxied: tuple[Parts, Proxy]) -> None:

@@ -7,6 +7,7 @@ which a queue never has right: the connection has settings of its own, and never
 A claim whose reply was lost is found again by its token before the next one of that queue is sent.
 """
 
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -81,7 +82,8 @@ class OneStatementExchange:
         self._settle_only = exchange_statement(db, settle=True, claim=False)
         self._claim_only = exchange_statement(db, settle=False, claim=True)
         self._again = repair_statement(db)
-        self._unanswered: dict[str, str] = {}
+        # by queue, the tokens of claims whose replies were lost: one process may have several pools on it
+        self._unanswered: dict[str, deque[str]] = defaultdict(deque)
 
     def exchange(
         self, settlements: Sequence[Settlement], queue: str, worker: str, limit: int
@@ -120,21 +122,28 @@ class OneStatementExchange:
             rows = self._held.write(lambda conn: conn.execute(statement, given).all())
         except BackendUnavailable:
             if limit > 0:
-                self._unanswered[queue] = token
+                self._unanswered[queue].append(token)
             raise
         return _read(rows, ends, queue, token)
 
     def _repair(self, queue: str, worker: str, limit: int) -> Sequence[Claim]:
         """What an earlier call claimed here without hearing of it, with a lease that begins now."""
-        token = self._unanswered.get(queue)
-        if token is None:
+        try:
+            token = self._unanswered[queue].popleft()  # one step: no two callers find the same claims
+        except IndexError:
             return ()
+        try:
+            return self._found(token, queue, worker, limit)
+        except BackendUnavailable:
+            self._unanswered[queue].append(token)
+            raise
+
+    def _found(self, token: str, queue: str, worker: str, limit: int) -> Sequence[Claim]:
         given = {"p_token": token, "p_worker": worker, "p_lease": self._lease_us, **self._db.clock()}
         rows = self._db.write(lambda conn: conn.execute(self._again, given).all())
         claims = _claims(rows, queue, token)
         if claims[limit:]:
             self._db.write(lambda conn: self._in_flight.hand_back(conn, claims[limit:]))
-        del self._unanswered[queue]
         return claims[:limit]
 
     def _follow_up(self, settlements: Sequence[Settlement]) -> dict[Key, Answer]:
