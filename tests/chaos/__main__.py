@@ -1,6 +1,7 @@
 """Kill workers and the store over and over, and count.
 
-    python -m tests.chaos [--store sqlite|postgres] [--seed N] [--jobs N] [--kills N] [--outages N] [--handler-ms N]
+    python -m tests.chaos [--store sqlite|postgres] [--seed N] [--handler-ms N]
+                          [--jobs N] [--kills N] [--freezes N] [--outages N] [--cuts N]
 
 Without --store, each durable store in turn. Prints a line an attack, with its seed; exits 1 if a promise broke.
 """
@@ -30,7 +31,8 @@ def _attacked(store: str, plan: Plan) -> Verdict:
         verdict = attack(url, Path(name), plan, server)
     print(
         f"{'holds' if verdict.holds else 'BROKEN'}: {store}, seed {plan.seed}: {plan.jobs:,} jobs, {plan.kills} kills, "
-        f"{plan.outages if server else 0} outages: {verdict.lost} lost, {verdict.unfinished} unfinished, "
+        f"{plan.freezes} freezes, {plan.outages if server else 0} outages, {plan.cuts if server else 0} cuts: "
+        f"{verdict.lost} lost, {verdict.unfinished} unfinished, "
         f"{dict(verdict.ends)}, {verdict.extra_runs} extra runs (at most {plan.extra_runs_allowed:,}), "
         f"{verdict.seconds:.0f} s",
         flush=True,
@@ -50,7 +52,7 @@ def _opened(store: str, folder: Path) -> Iterator[tuple[str, Server | None]]:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", choices=STORES)
-    for name in ("seed", "jobs", "kills", "outages", "handler_ms"):
+    for name in ("seed", "jobs", "kills", "freezes", "outages", "cuts", "handler_ms"):
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=getattr(Plan(), name))
     return parser.parse_args()
 

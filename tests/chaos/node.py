@@ -1,5 +1,7 @@
 """A worker process for the attacks: each entry into the handler appends one line to a file.
 
+When it is ready to work it adds its process id to FILE.ready; it ends as `STORE_DOWN` when its store is down then.
+
 python -m tests.chaos.node URL FILE SLOTS HANDLER_MS LEASE_MS
 """
 
@@ -9,10 +11,14 @@ import sys
 import threading
 import time
 from datetime import timedelta
+from pathlib import Path
 
 from wagoe_jobs import Registry, WorkerPool
+from wagoe_jobs.errors import BackendUnavailable
 from wagoe_jobs.runtime import open_runtime
 from wagoe_jobs.settings import JobsSettings
+
+STORE_DOWN = 75
 
 
 def main(url: str, file: str, slots: str, handler_ms: str, lease_ms: str) -> None:
@@ -30,8 +36,13 @@ def main(url: str, file: str, slots: str, handler_ms: str, lease_ms: str) -> Non
         open_runtime(settings) as runtime,
         WorkerPool(runtime, Registry({"note": note}), count=int(slots), reclaim_interval=every),
     ):
+        with Path(file).with_suffix(".ready").open("a") as ready:
+            ready.write(f"{os.getpid()}\n")
         stopped.wait()
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    try:
+        main(*sys.argv[1:])
+    except BackendUnavailable:
+        sys.exit(STORE_DOWN)
