@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.pool.house import House, Ledger, memory_house, sql_house
+from tests.pool.house import House, Ledger, memory_house, sql_house, wipe
+from tests.servers import PostgresServer
 
 OpenHouse = Callable[..., House]
 
@@ -26,14 +27,28 @@ def _no_thread_is_left() -> Iterator[None]:
     assert not left
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(scope="session")
+def shared_url(postgres: PostgresServer) -> Iterator[str]:
+    """One database for many tests: making one takes longer than most of them."""
+    with postgres.database() as url:
+        yield url
+
+
+@pytest.fixture
+def wiped_postgres_url(shared_url: str) -> str:
+    """The shared database, without what an earlier test left in it."""
+    wipe(shared_url)
+    return shared_url
+
+
+@pytest.fixture(params=["memory", "sqlite", "wiped_postgres"], ids=["memory", "sqlite", "postgres"])
 def open_house(request: pytest.FixtureRequest) -> Iterator[OpenHouse]:
     yield from _opener(request, request.param)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def open_durable(request: pytest.FixtureRequest) -> Iterator[OpenHouse]:
-    """Only stores that outlive a process."""
+    """Only stores that outlive a process, each test's its own: it may leave processes behind for a moment."""
     yield from _opener(request, request.param)
 
 

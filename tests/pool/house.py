@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine, create_engine, inspect, text
 
 from wagoe_jobs.adapters import memory, sql
 from wagoe_jobs.clock import Clock, ClockOffset, Ids
@@ -152,6 +152,18 @@ def sql_house(url: str, lease: timedelta = DEFAULT_LEASE) -> Iterator[House]:
             stats=sql.job_stats(engine, clock_offset=offset),
         )
         yield House(runtime=runtime, offset=offset, sample=lambda: _leases(engine), url=url)
+
+
+def wipe(url: str) -> None:
+    """Empty the tables of jobs, if they are there."""
+    engine = create_engine(url)
+    try:
+        with engine.begin() as tx:
+            if inspect(tx).has_table("job_queue"):
+                tx.execute(text("DELETE FROM job_queue"))
+                tx.execute(text("DELETE FROM job_store"))
+    finally:
+        engine.dispose()
 
 
 def _leases(engine: Engine) -> Mapping[str, int]:
