@@ -17,7 +17,7 @@ from sqlalchemy import URL
 
 from containers.app import node_settings
 from examples.postcards.nodes import Node, how_it_ended
-from examples.postcards.places import FOLDER, Places
+from examples.postcards.places import FOLDER, Places, near
 from examples.postcards.progress import Show
 from examples.postcards.summary import add_up
 from wagoe_jobs.errors import BackendUnavailable, JobsError
@@ -70,7 +70,7 @@ def _run(runtime: Runtime, places: Places, orders: Path, show: Show) -> int:
     try:
         for node in (worker, web):
             node.start()
-            show.say(f"{node.name} node started, process {node.pid}, log {places.log(node.name)}")
+            show.say(f"{node.name} node started, process {node.pid}, log {near(places.log(node.name))}")
         with show:
             _watch(runtime, web, worker, places, show)
         web.stop(PATIENCE_SECONDS)

@@ -46,3 +46,9 @@ class Places:
 
 def places() -> Places:
     return Places(Path(os.environ.get(FOLDER, "out/postcards")))
+
+
+def near(path: Path) -> Path:
+    """The path as it is seen from here, where that is shorter."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path

@@ -4,12 +4,13 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
-from examples.postcards.places import Places
+from examples.postcards.places import Places, near
 from examples.postcards.progress import Show
 from wagoe_jobs.core.job import ErrorInfo, Job
 from wagoe_jobs.ports import Runtime
 
 EXAMPLES = 5
+INDENT = " " * 14
 
 
 def add_up(runtime: Runtime, places: Places, show: Show, *, restarts: int, seconds: float) -> bool:
@@ -22,17 +23,18 @@ def add_up(runtime: Runtime, places: Places, show: Show, *, restarts: int, secon
     cancelled = stats.processed - stats.succeeded - stats.failed
 
     show.say("")
-    show.say(
-        f"rows        {report['orders']:6,} orders, {report['duplicates']:,} of them duplicates; {_skipped(report)}"
-    )
+    show.say(f"rows        {report['orders']:6,} orders, {report['duplicates']:,} of them duplicates")
+    _say_skipped(report, show)
     show.say(f"printed     {stats.succeeded:6,} cards, one file each")
     show.say(f"run again   {sum(times > 1 for times in runs.values()):6,} orders, after a failure or a killed node")
     show.say(f"cancelled   {cancelled:6,}")
-    show.say(f"dead        {stats.failed:6,} dead letters:")
+    show.say(f"dead        {stats.failed:6,} kept as dead letters, to look at and to retry")
     for job in dead[:EXAMPLES]:
-        show.say(f"                   {job.id}  {_reason(job.error)}")
-    show.say(f"took        {seconds:6.1f} s, {sum(runs.values()):,} runs, {restarts} restarts of a node")
-    show.say(f"results in  {places.root}: {', '.join(sorted(path.name for path in places.root.iterdir()))}")
+        show.say(f"{INDENT}{job.id}")
+        show.say(f"{INDENT}  {_reason(job.error)}")
+    again = f"{restarts} restart{'' if restarts == 1 else 's'} of a node"
+    show.say(f"took        {seconds:6.1f} s, {sum(runs.values()):,} runs, {again}")
+    show.say(f"results in  {near(places.root)}: {', '.join(_results(places))}")
     return _agree(show, expected=report["distinct"], ended=stats.processed, cards=cards, printed=stats.succeeded)
 
 
@@ -54,9 +56,15 @@ def _dead_letters(runtime: Runtime) -> Iterator[Job]:
             return
 
 
-def _skipped(report: dict[str, list[tuple[int, str]]]) -> str:
-    skipped = [f"line {line} {reason}" for line, reason in report["skipped"]]
-    return f"{len(skipped)} rows skipped: {'; '.join(skipped[:EXAMPLES])}" if skipped else "none skipped"
+def _say_skipped(report: dict[str, list[tuple[int, str]]], show: Show) -> None:
+    show.say(f"skipped     {len(report['skipped']):6,} not readable as an order")
+    for line, reason in report["skipped"][:EXAMPLES]:
+        show.say(f"{INDENT}line {line} {reason}")
+
+
+def _results(places: Places) -> list[str]:
+    """What stays in the folder; SQLite's own two files are gone when the run ends."""
+    return sorted(path.name for path in places.root.iterdir() if not path.name.endswith(("-shm", "-wal")))
 
 
 def _reason(error: ErrorInfo | None) -> str:

@@ -97,8 +97,12 @@ def test_every_order_ends_as_it_should_and_the_summary_says_so(short: Run):
     said = short.finish()
     assert short.orders() - short.cards() == {"P00405", "P00778", "P01204"}
     assert {order: times for order, times in short.runs().items() if times != 1} | {"P00405": 1, "P01204": 1} == AWKWARD
-    assert "2 rows skipped: line 103 has 3 columns instead of 6; line 1005 has no order" in said
-    assert "2 dead letters" in said
+    assert "2 not readable as an order\n" in said
+    assert "line 103 has 3 columns instead of 6\n" in said
+    assert "line 1005 has no order\n" in said
+    assert max(len(line) for line in said.splitlines() if "/" not in line) <= 80
+    assert "-wal" not in said
+    assert "2 kept as dead letters" in said
     assert "no-such-country: no post goes to Atlantis (XA)" in said
     assert "handler-error: the message takes" in said
     assert "\x1b" not in said
@@ -165,7 +169,7 @@ def test_it_runs_on_postgresql(tmp_path: Path, postgres_url: str):
     run = Run(tmp_path, lines=300)
     said = run.finish({"WAGOE_JOBS__DB__URL": postgres_url})
     assert not (run.folder / "jobs.sqlite").exists()
-    assert "1 rows skipped" in said
+    assert "1 not readable as an order" in said
     assert run.orders() == run.cards()
 
 
