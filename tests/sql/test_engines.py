@@ -41,6 +41,26 @@ def test_a_url_that_cannot_be_used_is_refused_without_its_password(url: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("postgres://u:s3cret@h/d", "postgres is not supported: use sqlite or postgresql"),
+        ("no url", "is not a database URL, as postgresql"),
+        ("postgresql+psycopg://u:s3cret@h:port/d", "is not a database URL, as postgresql"),
+    ],
+)
+def test_a_url_that_cannot_be_used_is_refused_with_what_can(url: str, told: str) -> None:
+    with pytest.raises(SettingsError, match=told) as refusal:
+        sql.open_engine(url)
+    assert "s3cret" not in str(refusal.value)
+
+
+def test_a_driver_that_is_not_installed_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(SettingsError, match="the package psycopg, which the extra postgres"):
+        sql.open_engine("postgresql+psycopg://h/d")
+
+
+@pytest.mark.parametrize(
     ("options", "most"),
     [
         ({"pool_size": 2, "max_overflow": 1}, 3),

@@ -20,9 +20,7 @@ def dialect_of(engine: Engine) -> Dialect:
         case "postgresql" if engine.dialect.driver == "psycopg":
             return PostgreSQL()
         case name:
-            raise SettingsError(
-                "jobs.db.url", f"{name}+{engine.dialect.driver} is not supported: use sqlite or postgresql+psycopg"
-            )
+            raise unsupported(f"{name}+{engine.dialect.driver}")
 
 
 def alike(one: Engine, other: Engine) -> bool:
@@ -41,4 +39,9 @@ def connect_options(url: URL, timeout: timedelta) -> tuple[Mapping[str, Any], Ca
         case "postgresql", "psycopg":
             return postgres_options(timeout), lambda raw, _: bound_replies(raw, timeout)
         case name, driver:
-            raise SettingsError("jobs.db.url", f"{name}+{driver} is not supported: use sqlite or postgresql+psycopg")
+            raise unsupported(f"{name}+{driver}")
+
+
+def unsupported(driver: str) -> SettingsError:
+    """The refusal of a database or driver, with those that may be used."""
+    return SettingsError("jobs.db.url", f"{driver} is not supported: use sqlite or postgresql+psycopg")

@@ -7,13 +7,15 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import AssertionPool, QueuePool, StaticPool
 
 from wagoe_jobs.adapters.sql.connections import Database, translated
-from wagoe_jobs.adapters.sql.dialects import connect_options, dialect_of
+from wagoe_jobs.adapters.sql.dialects import connect_options, dialect_of, unsupported
 from wagoe_jobs.adapters.sql.tables import make_tables
 from wagoe_jobs.clock import ClockOffset
 from wagoe_jobs.errors import SettingsError
 
 TIMEOUT = timedelta(seconds=10)
 """How long one statement, one connect, or one wait for a connection of the pool may take."""
+
+NO_URL = "is not a database URL, as postgresql+psycopg://user@host/name or sqlite:///jobs.sqlite"
 
 
 def open_engine(url: str | URL, *, timeout: timedelta = TIMEOUT, pool_size: int = 10) -> Engine:
@@ -24,6 +26,9 @@ def open_engine(url: str | URL, *, timeout: timedelta = TIMEOUT, pool_size: int 
     """
     try:
         parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        raise SettingsError("jobs.db.url", NO_URL) from None  # the cause may quote the password
+    try:
         options, on_connect = connect_options(parsed, timeout)
         engine = create_engine(
             parsed,
@@ -35,8 +40,13 @@ def open_engine(url: str | URL, *, timeout: timedelta = TIMEOUT, pool_size: int 
         )
         event.listen(engine, "connect", on_connect)
         return engine
-    except (ArgumentError, NoSuchModuleError, ImportError, ValueError) as exc:
-        raise SettingsError("jobs.db.url", f"cannot be used: {type(exc).__name__}") from exc
+    except NoSuchModuleError as exc:
+        raise unsupported(parsed.drivername) from exc
+    except ImportError as exc:
+        missing = f"needs the package {exc.name}, which the extra postgres of wagoe-jobs installs"
+        raise SettingsError("jobs.db.url", missing) from exc
+    except (ArgumentError, ValueError):
+        raise SettingsError("jobs.db.url", NO_URL) from None
 
 
 def open_database(
