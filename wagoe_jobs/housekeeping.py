@@ -110,6 +110,8 @@ class Housekeeper:
 
 def _tell(job: Reclaimed) -> None:
     if job.buried:
-        log.error("job %s (%s) is buried: its worker died %d times", job.id, job.type, job.abandoned)
+        log.error(
+            "job %s (%s) failed for good, a dead letter now: its worker died %d times", job.id, job.type, job.abandoned
+        )
     else:
         log.warning("job %s (%s) was abandoned by its worker and is ready again", job.id, job.type)

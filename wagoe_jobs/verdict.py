@@ -118,6 +118,11 @@ def _details(details: object) -> object:
 def _say(job: Job, step: Step) -> None:
     match step:
         case RetryIn(delay, error):
-            log.warning("job %s (%s) failed, again in %s: %s: %s", job.id, job.type, delay, error.type, error.message)
+            wait = delay.total_seconds()
+            log.warning(
+                "job %s (%s) failed, again in %.1f s: %s: %s", job.id, job.type, wait, error.type, error.message
+            )
         case Bury(error):
-            log.error("job %s (%s) is buried: %s: %s", job.id, job.type, error.type, error.message)
+            log.error(
+                "job %s (%s) failed for good, a dead letter now: %s: %s", job.id, job.type, error.type, error.message
+            )

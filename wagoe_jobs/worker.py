@@ -180,7 +180,7 @@ class Worker:
         return settlement_of(claim, job, step)
 
     def _unreadable(self, claim: Claim, error: Undecodable) -> Settlement:
-        log.error("job %s cannot be read and is buried: %s", claim.id, error.reason)
+        log.error("job %s cannot be read, a dead letter now: %s", claim.id, error.reason)
         info = ErrorInfo(type=UNDECODABLE, message=error.reason)
         return Settlement(claim, Status.FAILED, error=encode_error(info))
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import datetime, timedelta
@@ -376,6 +377,13 @@ def test_the_context_logs_with_the_job_on_each_record(run: Run, caplog: pytest.L
     job = run(work)
     [record] = [record for record in caplog.records if record.getMessage() == "half way"]
     assert (record.job_id, record.job_type, record.attempt) == (str(job.id), "work", 1)  # type: ignore[attr-defined]
+
+
+def test_a_failure_is_logged_with_the_wait_in_seconds_and_the_last_one_as_a_dead_letter(run: Run, said: Said) -> None:
+    again = run(answering(Failure("jammed", type="paper-jam")))
+    over = run(answering(Failure("jammed", type="paper-jam", retry=False)))
+    assert re.search(rf"job {again.id} \(work\) failed, again in \d+\.\d s: paper-jam: jammed", said())
+    assert f"job {over.id} (work) failed for good, a dead letter now: paper-jam: jammed" in said()
 
 
 def test_the_deadline_is_the_time_out_after_the_start_by_the_stores_clock(house: House) -> None:
