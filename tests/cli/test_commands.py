@@ -268,3 +268,12 @@ def test_the_help_tells_the_exit_codes(bare: Script):
     told = bare("--help")
     assert told.code == 0
     assert "Exit codes: 0 ok; 1 the answer is no" in " ".join(told.out.split())
+
+
+def test_a_check_of_files_says_why_it_knows_no_handlers(script: Script):
+    script("db", "upgrade")
+    assert "not looked for: --settings imports no module" in script("check").out
+
+
+def test_the_usage_shows_what_may_be_left_out_in_one_pair_of_brackets(bare: Script):
+    assert "{TYPE} [ARGS_JSON]" in bare("enqueue", "--help").out

@@ -95,7 +95,9 @@ def worker(
 @app.command()
 def enqueue(
     type: Annotated[str, typer.Argument(metavar="TYPE", help="The job type.")],
-    args: Annotated[str, typer.Argument(metavar="[ARGS_JSON]", help="A JSON object; - reads it from stdin.")] = "{}",
+    args: Annotated[
+        str, typer.Argument(metavar="ARGS_JSON", help="JSON, mostly an object; - reads it from stdin.")
+    ] = "{}",
     queue: Annotated[str | None, typer.Option(help="Default: the handler's, or default.")] = None,
     priority: Annotated[
         Literal["critical", "high", "normal", "low"] | None, typer.Option(help="Default: normal.")

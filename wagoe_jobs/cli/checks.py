@@ -37,7 +37,7 @@ def _system_checks(target: str | None, files: Files) -> Iterator[Finding]:
         yield _wrong("settings and modules", error)
         return
     yield Finding("settings and modules", "ok", f"provider {jobs.provider}, queues {', '.join(jobs.workers.polled)}")
-    yield _handlers(jobs, types)
+    yield _handlers(jobs, types, imported=target is not None)
     if jobs.provider == "memory":
         yield Finding("store", "note", "memory: jobs are gone when the process ends")
         return
@@ -48,9 +48,11 @@ def _system_checks(target: str | None, files: Files) -> Iterator[Finding]:
         yield _wrong("store", error)
 
 
-def _handlers(jobs: JobsSettings, types: Sequence[str] | None) -> Finding:
+def _handlers(jobs: JobsSettings, types: Sequence[str] | None, *, imported: bool) -> Finding:
+    if types is None and not imported:
+        return Finding("handlers", "note", "not looked for: --settings imports no module, -a does")
     if types is None:
-        return Finding("handlers", "note", "not known before a start: no module was imported, or a provider makes them")
+        return Finding("handlers", "note", "not known before a start: a provider makes some of them")
     if not types and jobs.workers.count:
         return Finding("handlers", "note", "no module contributes a handler: this node would run nothing")
     return Finding("handlers", "ok", ", ".join(types) or "none, and none is needed where count = 0")
