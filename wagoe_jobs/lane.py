@@ -9,8 +9,7 @@ are all inside handlers, the watchdog does for them: `tick`.
 """
 
 import logging
-from collections.abc import Callable, Sequence
-from threading import Thread
+from collections.abc import Callable
 
 from wagoe_jobs.context import monotonic_us, timed_out
 from wagoe_jobs.crossing import Crossing
@@ -18,7 +17,7 @@ from wagoe_jobs.lease import LeaseKeeper
 from wagoe_jobs.lookout import Lookout
 from wagoe_jobs.pace import Pace
 from wagoe_jobs.ports import Claim, Settlement
-from wagoe_jobs.slot import LaneStatus, Slot
+from wagoe_jobs.slot import Crew, LaneStatus, Slot
 from wagoe_jobs.worker import Worker
 
 log = logging.getLogger("wagoe_jobs")
@@ -50,9 +49,7 @@ class Lane:
         self._alert = alert
         self._pace = Pace(count)
         self._count = count
-        self._made = 0
-        self._slots: list[Slot] = []
-        self._lost: list[Slot] = []
+        self.crew = Crew(self.name, self._work, alert)
         self._idle: list[Slot] = []
         self._stopping = False
         self._closed = False
@@ -89,13 +86,9 @@ class Lane:
         if self._lookout.taken:
             self._lookout.interrupt()
 
-    def runs(self) -> int:
-        """A count that moves whenever a run ends."""
-        return self._work_done()[0]
-
     def give_up_late(self, now_us: int) -> None:
         """Settle as `timeout` what outlasts its time-out; each such slot is lost, and another takes its place."""
-        for slot in self._slots:
+        for slot in self.crew.slots:
             if slot.deadline_us and (claim := slot.give_up(now_us)) is not None:
                 self._replace(slot, claim)
 
@@ -103,28 +96,17 @@ class Lane:
         """How long the oldest finished run has waited for its settlement."""
         return now_us - self._oldest_us if self.crossing.finished else 0
 
-    def next_deadline_us(self) -> int:
-        """When the next time-out ends, zero without one."""
-        return min([slot.deadline_us for slot in self._slots if slot.deadline_us], default=0)
-
     def start(self) -> None:
         """Open the waiting place and start the slots. Raises BackendUnavailable."""
         self._lookout.open()
         for _ in range(self._count):
-            self._slots.append(self._new_slot())
+            self.crew.add()
 
     def stop(self) -> None:
         """Start nothing more: idle slots end, busy ones after their job."""
         self._stopping = True
         self._lookout.stop()
-        self.wake(len(self._slots))
-
-    def join(self, wait: Callable[[Thread], None]) -> bool:
-        """Let `wait` see each slot's thread; whether all have ended."""
-        threads = [slot.thread for slot in (*self._slots, *self._lost) if slot.thread is not None]
-        for thread in threads:
-            wait(thread)
-        return not any(thread.is_alive() for thread in threads)
+        self.wake(len(self.crew.slots))
 
     def clear(self) -> bool:
         """Settle what is finished and hand back what has not been started; whether nothing is left."""
@@ -141,9 +123,9 @@ class Lane:
         if self._stopping or self._lookout.taken or room <= 0 or crossing.next_is_alone:
             crossing.settle()
             return 0
-        self._pace.measure(len(crossing.ready), *self._work_done())
+        self._pace.measure(len(crossing.ready), *self.crew.work_done())
         got = crossing.exchange(room, ahead=True)
-        self._pace.fetched(len(crossing.ready), *self._work_done())
+        self._pace.fetched(len(crossing.ready), *self.crew.work_done())
         return got
 
     def hand_back(self) -> None:
@@ -156,16 +138,12 @@ class Lane:
         self._closed = True
         self._lookout.close()
 
-    def running(self) -> Sequence[Claim]:
-        """The claims whose handlers are running and still count."""
-        return [claim for slot in self._slots if (claim := slot.claim) is not None]
-
     def status(self) -> LaneStatus:
         crossing = self.crossing
         return LaneStatus(
             queue=self.name,
-            slots=[slot.status() for slot in self._slots],
-            lost=sum(slot.alive for slot in self._lost),
+            slots=[slot.status() for slot in self.crew.slots],
+            lost=self.crew.lost,
             waiting=len(crossing.ready),
             unsettled=crossing.unsettled,
             settled=crossing.settled,
@@ -175,18 +153,10 @@ class Lane:
     def _replace(self, slot: Slot, claim: Claim) -> None:
         log.error("job %s outlasts its time-out: %s is lost to it and replaced", claim.id, slot.name)
         failure = timed_out(slot.timeout)
-        self._lost = [other for other in self._lost if other.alive] + [slot]
-        self._slots = [other for other in self._slots if other is not slot]
+        self.crew.lose(slot)
         self._finish(self._worker.conclude(claim, failure, slot.claimed_us, slot.began_us))
         if not self._stopping:
-            self._slots.append(self._new_slot())
-
-    def _new_slot(self) -> Slot:
-        self._made += 1
-        slot = Slot(f"wagoe-{self.name}-{self._made}", self._alert)
-        slot.thread = Thread(target=self._work, args=(slot,), name=slot.name, daemon=True)
-        slot.thread.start()
-        return slot
+            self.crew.add()
 
     def _work(self, slot: Slot) -> None:
         crossing = self.crossing
@@ -278,14 +248,10 @@ class Lane:
             if crossing.down:
                 crossing.settle()  # too many results wait: nothing is started until the store takes them
             return 0
-        self._pace.measure(len(crossing.ready), *self._work_done())
+        self._pace.measure(len(crossing.ready), *self.crew.work_done())
         got = crossing.exchange(self._pace.limit(self.free))
-        self._pace.fetched(len(crossing.ready), *self._work_done())
+        self._pace.fetched(len(crossing.ready), *self.crew.work_done())
         return got
-
-    def _work_done(self) -> tuple[int, int]:
-        slots = self._slots
-        return sum([slot.runs for slot in slots]), sum([slot.busy_us for slot in slots])
 
     def _look_out(self) -> int:
         """Wait for work as the lane's only lookout; how many jobs that brought, zero when others need help."""

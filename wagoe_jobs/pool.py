@@ -193,7 +193,7 @@ class WorkerPool:
 
     def _join(self, deadline: float) -> bool:
         """Wait for every slot until the deadline; whether all have ended."""
-        return False not in [lane.join(lambda thread: _join(thread, deadline)) for lane in self._lanes]
+        return False not in [lane.crew.join(lambda thread: _join(thread, deadline)) for lane in self._lanes]
 
     def _clear(self, deadline: float) -> bool:
         """Settle whatever ended, as long as the store lets us; whether nothing is left."""
@@ -206,7 +206,7 @@ class WorkerPool:
         return True
 
     def _interrupt(self) -> None:
-        claims = [claim for lane in self._lanes for claim in lane.running()]
+        claims = [claim for lane in self._lanes for claim in lane.crew.running()]
         try:
             held = self._queue.interrupt(claims)
             log.warning("%d handlers still run: their jobs are left to be reclaimed, uncharged", held)

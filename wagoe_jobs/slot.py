@@ -1,4 +1,4 @@
-"""One thread of a lane: its seat, the job that it runs, and the latch that it parks on."""
+"""One thread of a lane: its seat, the job that it runs, the latch that it parks on; and the crew of them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -88,3 +88,54 @@ class Slot(Seat):
     def status(self) -> SlotStatus:
         claim = self.claim
         return SlotStatus(name=self.name, job_id=claim.id if claim else None)
+
+
+class Crew:
+    """The slots of one lane. `slots` is replaced, never changed, so that anyone may go through it."""
+
+    def __init__(self, name: str, work: Callable[[Slot], None], alert: Callable[[], None]) -> None:
+        """Each slot's thread runs `work`; `alert` is the slots'."""
+        self.slots: Sequence[Slot] = ()
+        self._name = name
+        self._work = work
+        self._alert = alert
+        self._made = 0
+        self._lost: Sequence[Slot] = ()
+
+    @property
+    def lost(self) -> int:
+        """How many threads are stuck in handlers that outlasted their time-out."""
+        return sum(slot.alive for slot in self._lost)
+
+    def add(self) -> None:
+        """Start one more."""
+        self._made += 1
+        slot = Slot(f"wagoe-{self._name}-{self._made}", self._alert)
+        slot.thread = Thread(target=self._work, args=(slot,), name=slot.name, daemon=True)
+        slot.thread.start()
+        self.slots = (*self.slots, slot)
+
+    def lose(self, slot: Slot) -> None:
+        """Do without this one from now on; it is remembered for as long as its handler holds it."""
+        self._lost = (*(other for other in self._lost if other.alive), slot)
+        self.slots = tuple(other for other in self.slots if other is not slot)
+
+    def work_done(self) -> tuple[int, int]:
+        """How many runs have ended, and how many microseconds they took in all."""
+        slots = self.slots
+        return sum([slot.runs for slot in slots]), sum([slot.busy_us for slot in slots])
+
+    def next_deadline_us(self) -> int:
+        """When the next time-out ends, zero without one."""
+        return min([slot.deadline_us for slot in self.slots if slot.deadline_us], default=0)
+
+    def running(self) -> Sequence[Claim]:
+        """The claims whose handlers are running and still count."""
+        return [claim for slot in self.slots if (claim := slot.claim) is not None]
+
+    def join(self, wait: Callable[[Thread], None]) -> bool:
+        """Let `wait` see each slot's thread, the lost ones' too; whether all have ended."""
+        threads = [slot.thread for slot in (*self.slots, *self._lost) if slot.thread is not None]
+        for thread in threads:
+            wait(thread)
+        return not any(thread.is_alive() for thread in threads)

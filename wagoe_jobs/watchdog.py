@@ -50,7 +50,7 @@ class Watch:
         if crossing.restless or lane.unheard:
             aged = (FLUSH_AGE_US - lane.overdue_us(now_us)) / 1e6 if crossing.finished else TICK
             return DOWN_TICK if crossing.down else min(TICK, max(SOON, aged))
-        deadline_us = lane.next_deadline_us()
+        deadline_us = lane.crew.next_deadline_us()
         return max(0.0, (deadline_us - now_us) / 1e6) if deadline_us else None
 
     def _move_on(self, now_us: int) -> None:
@@ -75,7 +75,7 @@ class Watch:
 
     def _keep_listening(self) -> None:
         """See to it that an idle slot listens for news when those that fetch are inside long jobs."""
-        runs, self._runs = self._runs, self._lane.runs()
+        runs, self._runs = self._runs, self._lane.crew.work_done()[0]
         if runs == self._runs and not self._lane.crossing.io.locked():
             self._lane.wake(1)
 
