@@ -64,6 +64,8 @@ def handler(
     With a model in `args`, a job's arguments are validated at enqueue and before the run; the function still
     gets the mapping. `timeout` in seconds, if not a timedelta. Raises WiringError for what cannot be.
     """
+    if callable(type):
+        raise WiringError(f'@handler takes the job type: write @handler("...") above {_name_of(type)}')
     spec = JobSpec(
         type=_wired_name("type", type),
         args_model=_checked_model(type, args),

@@ -36,6 +36,13 @@ class Shop:
     async def __call__(self, args: object) -> None: ...
 
 
+def test_a_mark_without_a_type_is_refused_with_what_to_write() -> None:
+    def greet(args: object) -> None: ...
+
+    with pytest.raises(WiringError, match=r'write @handler\("..."\) above .*greet'):
+        handler(greet)  # type: ignore[arg-type]
+
+
 def test_a_marked_function_stays_what_it_was_and_nothing_is_registered() -> None:
     assert send_email({"to": "ann"}) == "ann"
     assert Registry().job_types() == []
