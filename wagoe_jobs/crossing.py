@@ -58,7 +58,7 @@ class Crossing:
         self._aside: list[Settlement] = []
         self._aside_us = 0
         self._refusals = 0
-        self._returning: list[Claim] = []
+        self._rest: list[Claim] = []
 
     @property
     def full(self) -> bool:
@@ -71,14 +71,14 @@ class Crossing:
         return len(self.finished) + len(self._aside)
 
     @property
-    def returning(self) -> bool:
-        """Whether claims wait to be returned that the store did not take back."""
-        return bool(self._returning)
+    def has_rest(self) -> bool:
+        """Whether claims wait to be handed back that the store did not take."""
+        return bool(self._rest)
 
     @property
     def restless(self) -> bool:
         """Whether there is anything here that must not stay."""
-        return bool(self.ready or self.finished or self._returning or self._aside)
+        return bool(self.ready or self.finished or self._rest or self._aside)
 
     def pause(self) -> float:
         """Seconds until the store may be tried again, zero when it works."""
@@ -101,8 +101,8 @@ class Crossing:
         self._offer_aside()
         self.next_is_alone = bool(ahead and claims and claims[0].abandoned)
         if self.next_is_alone:
-            self._returning += claims
-            self.return_rest()
+            self._rest += claims
+            self.hand_back_rest()
             return 0
         self.ready.extend(zip(claims, repeat(sent_us)))
         return len(claims)
@@ -120,17 +120,17 @@ class Crossing:
         return True
 
     def hand_back(self) -> None:
-        """Return what has not been started to its place in the line. Raises nothing."""
+        """Hand back what has not been started. Raises nothing."""
         with suppress(IndexError):
             while True:
-                self._returning.append(self.ready.popleft()[0])
-        self.return_rest()
+                self._rest.append(self.ready.popleft()[0])
+        self.hand_back_rest()
 
-    def return_rest(self) -> None:
-        """Return what could not be returned before; it is not run meanwhile, since it may be another's by now."""
-        claims = self._returning
+    def hand_back_rest(self) -> None:
+        """Hand back what could not be handed back before; it is not run meanwhile, since it may be another's by now."""
+        claims = self._rest
         if claims and self._offer((), lambda: self._queue.hand_back(claims)) is not None:
-            self._returning = []
+            self._rest = []
             self._keeper.release(claims)
 
     def drop(self, claim: Claim) -> None:

@@ -129,7 +129,7 @@ class Lane:
         return got
 
     def hand_back(self) -> None:
-        """Return unstarted claims, by the holder of `io`: all slots are busy, and another node may be free."""
+        """Hand back unstarted claims, by the holder of `io`: all slots are busy, and another node may be free."""
         self.crossing.hand_back()
         self._pace.stalled()
 

@@ -40,7 +40,7 @@ class Watch:
             self._move_on(now_us)
         elif lane.unheard:
             self._keep_listening()
-        if lane.overdue_us(now_us) >= FLUSH_AGE_US or crossing.returning:
+        if lane.overdue_us(now_us) >= FLUSH_AGE_US or crossing.has_rest:
             self._settle(now_us)
         return self._rest()
 
@@ -88,7 +88,7 @@ class Watch:
                     lane.top_up()
                 else:
                     crossing.settle()
-                crossing.return_rest()
+                crossing.hand_back_rest()
             finally:
                 crossing.io.release()
 
