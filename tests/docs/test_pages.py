@@ -107,6 +107,7 @@ def test_the_reading_order_names_at_most_ten_files_that_exist():
     page = (ROOT / "docs" / "reading_order.md").read_text()
     files = re.findall(r"^\d+\. \[`?([\w/.]+)`?\]", page, re.M)
     assert 5 <= len(files) <= 10
+    assert len(re.findall(r"\.py\)", page)) == len(files)
     assert [file for file in files if not (ROOT / file).is_file()] == []
 
 
