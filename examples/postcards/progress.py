@@ -34,11 +34,12 @@ class Show:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._progress.stop()
+        if self._console.is_terminal:
+            self._progress.stop()
 
     def say(self, text: str) -> None:
         """Lines of text, in which nothing is obeyed."""
-        for line in text.splitlines():
+        for line in text.splitlines() or [""]:
             self._console.print(Text(clean(line)))
 
     def update(self, stats: StatsTotals, *, all_enqueued: bool) -> None:

@@ -34,7 +34,8 @@ def add_up(runtime: Runtime, places: Places, show: Show, *, restarts: int, secon
         show.say(f"{INDENT}  {_reason(job.error)}")
     again = f"{restarts} restart{'' if restarts == 1 else 's'} of a node"
     show.say(f"took        {seconds:6.1f} s, {sum(runs.values()):,} runs, {again}")
-    show.say(f"results in  {near(places.root)}: {', '.join(_results(places))}")
+    show.say(f"results in  {near(places.root)}")
+    show.say(f"{INDENT}{', '.join(_results(places))}")
     return _agree(show, expected=report["distinct"], ended=stats.processed, cards=cards, printed=stats.succeeded)
 
 

@@ -100,6 +100,8 @@ def test_every_order_ends_as_it_should_and_the_summary_says_so(short: Run):
     assert "2 not readable as an order\n" in said
     assert "line 103 has 3 columns instead of 6\n" in said
     assert "line 1005 has no order\n" in said
+    assert "\n\nrows " in said
+    assert "\n\n\n" not in said
     assert max(len(line) for line in said.splitlines() if "/" not in line) <= 80
     assert "-wal" not in said
     assert "2 kept as dead letters" in said
