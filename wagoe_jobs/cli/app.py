@@ -7,9 +7,9 @@ Exit codes are `exits.Exit`. An error that the library raises on purpose is one 
 import json
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -20,7 +20,7 @@ from wagoe_jobs.cli.exits import LEGEND, Exit, code_of
 from wagoe_jobs.cli.logs import set_up
 from wagoe_jobs.cli.opened import open_client, open_store
 from wagoe_jobs.cli.options import AppOption, FilesOption, IdArgument, JsonOption
-from wagoe_jobs.cli.output import Output, complain, plain
+from wagoe_jobs.cli.output import Output, ReaderGone, complain, mend_streams, plain
 from wagoe_jobs.cli.target import container_at
 from wagoe_jobs.cli.work import work
 from wagoe_jobs.errors import JobsError
@@ -34,6 +34,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+# typer brings a click of its own, whose errors it does not export
+UNUSABLE: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 jobs_app = typer.Typer(help="Look at single jobs.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(jobs_app, name="jobs")
 app.add_typer(db_app, name="db")
@@ -41,26 +43,37 @@ app.add_typer(db_app, name="db")
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
+    mend_streams()
     try:
-        app(list(arguments), prog_name="wagoe-jobs")
+        code = app(list(arguments), prog_name="wagoe-jobs", standalone_mode=False)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else Exit.OK if end.code is None else Exit.NO
     except JobsError as error:
-        _report(error, as_json="--json" in arguments)
+        facts = {name: value for name, value in vars(error).items() if not name.startswith("_")}
+        _report(type(error).__name__, str(error), facts, as_json="--json" in arguments)
         return code_of(error)
+    except UNUSABLE as error:
+        _report("UsageError", error.format_message(), {}, as_json="--json" in arguments)
+        return Exit.USAGE
+    except typer.Abort:
+        complain("interrupted")
+        return Exit.INTERRUPTED
+    except ReaderGone:
+        return Exit.UNREAD
     except Exception:  # noqa: BLE001 - the process's last turn: tells a fault apart from every answer
         traceback.print_exc()
         return Exit.BROKEN
-    return Exit.OK
+    return code if isinstance(code, int) else Exit.OK
 
 
-def _report(error: JobsError, *, as_json: bool) -> None:
-    if not as_json:
-        complain(str(error))
-        return
-    facts = {name: value for name, value in vars(error).items() if not name.startswith("_")}
-    document = {"error": {"type": type(error).__name__, "message": str(error), **facts}}
-    sys.stderr.write(json.dumps(plain(document), sort_keys=True) + "\n")
+def _report(kind: str, message: str, facts: Mapping[str, object], *, as_json: bool) -> None:
+    if as_json:
+        document = {"error": {"type": kind, "message": message, **facts}}
+        sys.stderr.write(json.dumps(plain(document), sort_keys=True) + "\n")
+    elif "\n" in message:  # the help of a group that was given no command
+        sys.stderr.write(message + "\n")
+    else:
+        complain(message)
 
 
 def _version(wanted: bool) -> None:

@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from datetime import datetime, timedelta
+from typing import NoReturn
 from uuid import UUID
 
 import typer
@@ -44,11 +45,24 @@ def read_instant(text: str) -> datetime:
 
 
 def read_json(text: str) -> object:
-    """A JSON document; `-` reads it from stdin."""
-    source = sys.stdin.read() if text == "-" else text
+    """A JSON document; `-` reads it from stdin. Strict: a key twice, or NaN, is a slip and not a value."""
+    if text == "-" and sys.stdin is None:
+        raise typer.BadParameter("there is no stdin to read")
     try:
-        return json.loads(source)
+        source = sys.stdin.read() if text == "-" else text
+        return json.loads(source, object_pairs_hook=_each_once, parse_constant=_refuse)
     except ValueError as error:
         raise typer.BadParameter(f"is not JSON: {error}") from None
     except RecursionError:
         raise typer.BadParameter("is nested too deep") from None
+
+
+def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("an object names a key twice")
+    return found
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number there")

@@ -70,7 +70,7 @@ def _database_checks(jobs: JobsSettings, engine: Engine) -> Iterator[Finding]:
 
 
 def _schema(jobs: JobsSettings, engine: Engine) -> Finding:
-    where = engine.url.render_as_string(hide_password=True)
+    where = engine.url.set(query={}).render_as_string(hide_password=True)  # a query may hold a password too
     if _file_to_come(engine):
         return Finding("store", "wrong", f"{where} is not there yet: {_MAKE}", Exit.SCHEMA)
     try:

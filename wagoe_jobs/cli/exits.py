@@ -16,13 +16,15 @@ class Exit(IntEnum):
     SCHEMA = 4
     """The database's schema is not this version's: `wagoe-jobs db upgrade`."""
     BROKEN = 70
-    """A fault of this library; the trace says more."""
+    """What nobody foresaw, here or in the application; the trace says more."""
     INTERRUPTED = 130
+    UNREAD = 141
+    """Whoever read the answer went away before its end, as `| head` does: what a shell calls SIGPIPE."""
 
 
 LEGEND = (
     "Exit codes: 0 ok; 1 the answer is no, or nothing was found; 2 options, settings or a job that cannot be used; "
-    "3 the store is unavailable; 4 the schema needs an upgrade; 130 interrupted."
+    "3 the store is unavailable; 4 the schema needs an upgrade; 70 a fault, with its trace; 130 interrupted."
 )
 
 

@@ -5,6 +5,7 @@ From files alone no module is imported, so that jobs can be looked at where the 
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 
 import typer
 from sqlalchemy import Engine
@@ -93,7 +94,8 @@ def _engine_of(jobs: JobsSettings) -> Iterator[Engine]:
     if jobs.db.url is None:
         raise SettingsError("jobs.db.url", "is needed here: no application lends its engine")
     needed = connections_needed(len(jobs.workers.polled))
-    engine = open_engine(jobs.db.url.get_secret_value(), pool_size=max(10, needed))
+    timeout = timedelta(milliseconds=jobs.db.timeout_ms)
+    engine = open_engine(jobs.db.url.get_secret_value(), timeout=timeout, pool_size=max(10, needed))
     try:
         yield engine
     finally:

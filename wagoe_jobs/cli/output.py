@@ -5,20 +5,24 @@ character, and reaches rich as `Text`, which knows no markup.
 """
 
 import base64
+import io
 import json
 import math
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Literal, TextIO
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 PIPED_WIDTH = 2_000
 """Where no terminal has a width, a row stays on its line, so that it can be searched."""
+ID_WIDTH = 36
 
 # C0, DEL and C1; line and paragraph separators; marks and overrides that reorder or hide text; half surrogates
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
@@ -61,6 +65,10 @@ def plain(value: object) -> object:
             return str(value)
 
 
+class ReaderGone(Exception):
+    """Nobody reads what is written any more."""
+
+
 class Output:
     """Where a command's answer goes. With `as_json` it is one document, sorted and on one line."""
 
@@ -73,31 +81,62 @@ class Output:
     def document(self, document: Mapping[str, object]) -> None:
         """The answer of a command with --json."""
         # ASCII only: what a terminal might obey is escaped, and no encoding can fail
-        self._out.write(json.dumps(plain(document), sort_keys=True) + "\n")
+        self.raw(json.dumps(plain(document), sort_keys=True) + "\n")
 
     def line(self, text: str) -> None:
-        self._console.print(Text(clean(text)))
+        self._print(Text(clean(text)))
 
     def lines(self, text: str) -> None:
-        self._console.print(Text(clean_lines(text)))
+        self._print(Text(clean_lines(text)))
 
     def raw(self, text: str) -> None:
         """Text of our own making that is meant to be piped on, as SQL."""
-        self._out.write(text)
+        try:
+            self._out.write(text)
+            self._out.flush()
+        except BrokenPipeError:
+            # what is left in the buffer would fail once more at the end of the process
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._out.fileno())
+            raise ReaderGone from None
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """A table; numbers are set to the right."""
+        """A table; numbers are set to the right. No word is broken: an id is copied from narrow windows too."""
+        cells = [[(clean("" if cell is None else cell), _side(cell)) for cell in row] for row in rows]
         table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in columns:
-            table.add_column(Text(column), overflow="fold")
-        for row in rows:
-            table.add_row(*(Text(clean("" if cell is None else cell), justify=_side(cell)) for cell in row))
-        self._console.print(table)
+        for index, name in enumerate(columns):
+            words = [word for row in cells for word in row[index][0].split()]
+            table.add_column(Text(name), overflow="fold", min_width=_widest([*name.split(), *words]))
+        for row in cells:
+            table.add_row(*(Text(text, justify=side) for text, side in row))
+        self._print(table)
+
+    def _print(self, what: Text | Table) -> None:
+        with self._console.capture() as captured:  # rich would end the process when its reader goes away
+            self._console.print(what)
+        self.raw(captured.get())
+
+
+def mend_streams() -> None:
+    """Let no character, and no stream that the caller closed, keep a command from answering."""
+    sys.stdout, sys.stderr = _mended(sys.stdout), _mended(sys.stderr)
+
+
+def _mended(stream: TextIO | None) -> TextIO:
+    if stream is None:
+        return open(os.devnull, "w")
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+    return stream
 
 
 def complain(message: str) -> None:
     """One line on stderr that says why the script ends."""
     sys.stderr.write(f"wagoe-jobs: {clean(message)}\n")
+
+
+def _widest(words: Sequence[str]) -> int:
+    """The width of the widest word; one that is wider than an id may be broken."""
+    return min(ID_WIDTH, max((cell_len(word) for word in words), default=1))
 
 
 def _side(cell: object) -> Literal["left", "right"]:

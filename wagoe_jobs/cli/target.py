@@ -47,9 +47,7 @@ def _jobs_part(container: DynamicContainer) -> DynamicContainer | None:
 
 
 def _kind(found: object) -> str:
-    return (
-        f"{found.__name__} class: make one, as {found.__name__}()," if isinstance(found, type) else type(found).__name__
-    )
+    return f"{found.__name__} class (make one: {found.__name__}())" if isinstance(found, type) else type(found).__name__
 
 
 def _module(name: str) -> ModuleType:
@@ -65,7 +63,7 @@ def _module(name: str) -> ModuleType:
             hint = nearest(missing.name.rpartition(".")[2], _siblings(missing.name))
             raise WiringError(f"there is no module {missing.name}, neither in {here} nor installed{hint}") from None
         raise _unimportable(name, missing) from missing
-    except Exception as error:  # whatever the application's module raises ends its import
+    except (Exception, SystemExit) as error:  # whatever the application's module raises ends its import
         raise _unimportable(name, error) from error
 
 
@@ -76,7 +74,7 @@ def _siblings(name: str) -> Sequence[str]:
     return [module.name for module in iter_modules(places)]
 
 
-def _unimportable(name: str, error: Exception) -> WiringError:
+def _unimportable(name: str, error: BaseException) -> WiringError:
     traceback.print_exception(error)  # its author needs to see where
     return WiringError(f"{name} cannot be imported: {type(error).__name__}: {error}")
 

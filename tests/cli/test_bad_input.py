@@ -1,0 +1,102 @@
+"""What a hurried or hostile user gives the script: streams that are closed, slips in what is typed, secrets."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Script
+from wagoe_jobs.cli.arguments import read_json
+from wagoe_jobs.cli.output import Output
+
+FILE = '[jobs]\nprovider = "db"\n[jobs.db]\nurl = "sqlite:///jobs.sqlite"\n'
+SECRET = "hunter2-4711"
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    (tmp_path / "jobs.toml").write_text(FILE)
+    return tmp_path
+
+
+def run_in(here: Path, *arguments: str, **options: object) -> "subprocess.CompletedProcess[bytes]":
+    command = [sys.executable, "-m", "wagoe_jobs.cli", *arguments, "-s", "jobs.toml"]
+    path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    environ = {**os.environ, "PYTHONPATH": path, **options.pop("env", {})}
+    return subprocess.run(command, cwd=here, env=environ, timeout=60, check=False, **options)
+
+
+@pytest.mark.parametrize("wrong", [["bogus"], ["enqueue", "x", "--delay=-5"], ["enqueue"], ["failed", "--limit", "0"]])
+def test_a_slip_on_the_command_line_is_one_line_or_one_document(script: Script, wrong: list[str]):
+    told = script(*wrong)
+    assert (told.code, told.out) == (2, "")
+    assert told.err.startswith("wagoe-jobs: ")
+    assert told.err.count("\n") == 1
+    told = script(*wrong, "--json")
+    assert (told.code, told.out) == (2, "")
+    assert json.loads(told.err)["error"]["type"] == "UsageError"
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"a": NaN}', '{"a": -Infinity}', '[{"b": {"a": 1, "a": 1}}]'])
+def test_json_that_is_none_is_refused(script: Script, text: str):
+    told = script("enqueue", "x", text)
+    assert told.code == 2
+    assert "is not JSON" in told.err
+
+
+def test_a_reader_that_goes_away_is_no_fault_and_no_answer(here: Path):
+    assert run_in(here, "enqueue", "x", stdout=subprocess.DEVNULL).returncode == 0
+    for command in (["status"], ["status", "--json"], ["db", "sql"]):
+        read, write = os.pipe()
+        os.close(read)
+        told = run_in(here, *command, stdout=write, stderr=subprocess.PIPE)
+        os.close(write)
+        assert (told.returncode, told.stderr) == (141, b"")
+
+
+def test_a_terminal_that_cannot_show_a_character_gets_it_spelled_out(here: Path):
+    assert run_in(here, "enqueue", "x", "--queue", "q\u2603", stdout=subprocess.DEVNULL).returncode == 0
+    told = run_in(here, "status", stdout=subprocess.PIPE, env={"PYTHONIOENCODING": "ascii:strict"})
+    assert told.returncode == 0
+    assert b"q\\u2603" in told.stdout
+
+
+@pytest.mark.parametrize("closed", [0, 1, 2])
+def test_streams_that_are_closed_keep_no_command_from_its_work(here: Path, closed: int):
+    command = [sys.executable, "-m", "wagoe_jobs.cli", "status", "-s", "jobs.toml"]
+    program = f"import os; os.close({closed}); os.execv({sys.executable!r}, {command})"
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    ended = subprocess.run([sys.executable, "-c", program], cwd=here, env=environ, timeout=60, check=False)
+    assert ended.returncode == 0
+
+
+def test_stdin_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch, script: Script):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert script("enqueue", "x", "-").code == 2
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"a": "\xff"}'), encoding="utf-8"))
+    assert script("enqueue", "x", "-").code == 2
+
+
+def test_no_id_is_broken_in_a_narrow_window():
+    id = "0197c1de-6b10-7f3a-8c55-0f2a61b7d9e4"
+    out = io.StringIO()
+    output = Output(as_json=False, out=out)
+    output._console.width = 30
+    output.table(["id", "error"], [[id, "x" * 500]])
+    assert id in out.getvalue()
+
+
+def test_no_password_is_shown_wherever_a_url_holds_it(here: Path, bare: Script):
+    file = here / "secret.toml"
+    file.write_text(FILE.replace("jobs.sqlite", f"{here}/jobs.sqlite?password={SECRET}"))
+    for command in (["db", "upgrade"], ["check"], ["check", "--json"], ["status"]):
+        told = bare(*command, "-s", str(file))
+        assert SECRET not in told.out + told.err
+
+
+def test_json_is_read_as_it_stands():
+    assert read_json('{"a": [1, 2.5, null, true, "x"]}') == {"a": [1, 2.5, None, True, "x"]}
