@@ -1,6 +1,6 @@
 """What one module adds to a system."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dependency_injector.providers import Provider
@@ -42,8 +42,10 @@ def checked(name: str, given: object) -> Contribution:
     for part in ("retention", "recurring", "providers", "contributes"):
         if not isinstance(getattr(given, part), Mapping):
             raise WiringError(f"{name}: {part} must be a mapping, not {type(getattr(given, part)).__name__}")
-    if isinstance(given.requires, str) or not all(isinstance(key, str) for key in given.requires):
-        raise WiringError(f"{name}: requires must be a sequence of names")
+    if not _are_names(given.requires):
+        raise WiringError(f"{name}: requires must be a list of names")
+    if not _are_names(given.contributes):
+        raise WiringError(f"{name}: contributes must be a mapping of names to what is added under them")
     for key, provider in given.providers.items():
         if not (isinstance(key, str) and isinstance(provider, Provider)):
             raise WiringError(f"{name}: providers[{key!r}] must be a dependency-injector provider under a name")
@@ -52,6 +54,15 @@ def checked(name: str, given: object) -> Contribution:
             raise WiringError(f"{name}: {part}: not part of this version, so nothing would run it: remove it")
     contributes = {key: _kept(value) for key, value in given.contributes.items()}
     return replace(given, job_handlers=_kept(given.job_handlers), contributes=contributes)
+
+
+def _are_names(keys: object) -> bool:
+    """Whether these are several names; an iterator is not, since it could be asked once only."""
+    return (
+        isinstance(keys, Collection)
+        and not isinstance(keys, (str, bytes))
+        and all(isinstance(key, str) and key for key in keys)
+    )
 
 
 def _kept(values: object) -> object:

@@ -64,7 +64,10 @@ def _imported(name: str) -> object:
             if found is not None:
                 return found
         raise WiringError(f"{name}: the module cannot be imported: {error}") from error
-    except Exception as error:  # a module's own code may raise anything, and which module it was must be told
+    except (
+        Exception,
+        SystemExit,
+    ) as error:  # a module's own code may raise anything, and which module it was must be told
         raise WiringError(f"{name}: the module cannot be imported: {type(error).__name__}: {error}") from error
 
 

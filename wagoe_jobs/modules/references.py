@@ -65,6 +65,8 @@ def connect(module: Module, within: Iterable[AnyProvider], find: Lookup) -> None
             found = find(key) if key else None
             if found is None:
                 raise _missing(key or str(provider.parent_name), module.name)
+            if found is provider:
+                raise WiringError(f"a circle of references: {key} -> {key}")
             provider.override(found)
 
 

@@ -30,7 +30,7 @@ def boot(system: System, names: Sequence[str]) -> Sequence[AnyResource]:
             )  # first: one that is interrupted may be open, and stopping one that is not does nothing
             step.init()
     except BaseException as error:
-        _tell(error, _stop_each(system, started))
+        _tell(error, system, started, _stop_each(system, started))
         raise
     return started
 
@@ -45,7 +45,7 @@ async def boot_async(system: System, names: Sequence[str]) -> Sequence[AnyResour
                 started.append(step)  # first: one that is cancelled may still be opening in its thread
                 await _in_its_place(system, step, step.init)
     except BaseException as error:
-        _tell(error, await _to_the_end(_stop_each_async(system, started)))
+        _tell(error, system, started, await _to_the_end(_stop_each_async(system, started)))
         raise
     return started
 
@@ -131,7 +131,11 @@ def _stop_failed(system: System, step: AnyResource, error: BaseException, errors
     errors.append(error)
 
 
-def _tell(error: BaseException, errors: Sequence[BaseException]) -> None:
+def _tell(
+    error: BaseException, system: System, started: Sequence[AnyResource], errors: Sequence[BaseException]
+) -> None:
+    if started:
+        error.add_note(f"while starting {system.name(started[-1])}")
     for other in errors:
         error.add_note(f"and then stopping failed: {type(other).__name__}: {other}")
 

@@ -7,7 +7,7 @@ from dependency_injector import providers
 from dependency_injector.containers import DynamicContainer
 
 from wagoe_jobs.errors import WiringError
-from wagoe_jobs.modules import Assembling, refuse_circles
+from wagoe_jobs.modules import Assembling, Assembly, refuse_circles
 from wagoe_jobs.node.resources import Consuming
 from wagoe_jobs.registry import nearest
 
@@ -25,8 +25,8 @@ class System:
             raise WiringError(f"{container!r} is not a container instance: call its class")
         self.providers = _flat(inner)
         for provider in list(self.providers.values()):
-            if isinstance(provider, Assembling):
-                provider()
+            if isinstance(provider, Assembling) and not isinstance(provider(), Assembly):
+                raise WiringError("settings and modules must be there before anything is opened, not awaited")
         self.providers = _flat(inner)  # once more: modules have added theirs
         refuse_circles(self.providers)
         self._names = {id(provider): name for name, provider in reversed(self.providers.items())}
