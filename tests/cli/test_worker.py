@@ -123,6 +123,7 @@ def test_a_signal_lets_the_running_job_end_and_leaves_the_others_ready(tmp_path:
         process.send_signal(number)
         code, said = ended(process)
     assert code == 0
+    assert "worker node up: queues default; slots for each: 1" in said
     assert "Traceback" not in said
     assert (house.runs("begun"), house.runs("ended")) == (1, 1)
     assert house.statuses() == [Status.COMPLETED] + [Status.PENDING] * 10

@@ -19,7 +19,7 @@ def work(container: DynamicContainer) -> Exit:
         log.warning("jobs.workers.count is 0: this node runs no jobs")
     with signals() as received:
         with running(container):
-            log.info("worker node up: %d slots for each of %s", workers.count, ", ".join(workers.polled))
+            log.info("worker node up: queues %s; slots for each: %d", ", ".join(workers.polled), workers.count)
             number = received.wait()
             log.info("stopping on %s: no more jobs are claimed, running ones may end", number.name)
         log.info("stopped")
