@@ -4,6 +4,7 @@ import asyncio
 import socket
 import sqlite3
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -147,8 +148,6 @@ def test_settings_without_a_jobs_table_open_nothing() -> None:
     ],
 )
 def test_a_url_that_cannot_be_used_is_refused_without_its_password(url: str, reason: str) -> None:
-    import traceback
-
     with pytest.raises(SettingsError) as caught, open_runtime({"provider": "db", "db": {"url": url}}):
         pytest.fail("opened")
     assert caught.value.path == reason
@@ -164,8 +163,6 @@ def test_a_database_that_is_down_is_told_without_its_password(free_port: int) ->
 
 @pytest.fixture
 def free_port() -> int:
-    import socket
-
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return int(taken.getsockname()[1])

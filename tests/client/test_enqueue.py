@@ -2,6 +2,7 @@
 
 import asyncio
 import pickle
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import repeat
@@ -191,8 +192,6 @@ def test_what_is_wrong_is_refused_with_its_path_and_nothing_is_stored(
 def test_a_time_without_a_zone_is_refused_wherever_it_is_given(
     jobs: Jobs, zone: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import time
-
     monkeypatch.setenv("TZ", zone)
     time.tzset()
     try:

@@ -1,6 +1,7 @@
 """A value comes back as what it was: equal, of equal types throughout, fresh, and free to be changed."""
 
 import copy
+import decimal
 import json
 import pickle
 from datetime import UTC, datetime, timedelta, timezone
@@ -68,8 +69,6 @@ def test_a_float_is_a_float_and_a_decimal_keeps_its_digits():
 
 @pytest.mark.fault(64)
 def test_a_decimal_keeps_its_digits_in_a_coarse_context():
-    import decimal
-
     with decimal.localcontext(decimal.Context(prec=2, traps=[])):
         assert str(back([Decimal("1.23456789")])[0]) == "1.23456789"
 

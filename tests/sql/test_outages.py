@@ -1,5 +1,6 @@
 """Lost replies, broken connections and transactions in the way: nothing is lost, nothing is done twice."""
 
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from psycopg import errors
 from sqlalchemy import Connection, Engine, event, insert, make_url, select
 from sqlalchemy.exc import OperationalError
 
@@ -210,13 +212,9 @@ def test_each_reclaim_of_many_is_one_bounded_step(parts: Parts) -> None:
 def busy(conn: Connection) -> OperationalError:
     """The error of a database where another transaction is in the way, as the driver raises it."""
     if conn.dialect.name == "sqlite":
-        import sqlite3
-
         error: Any = sqlite3.OperationalError("database is locked")
         error.sqlite_errorcode = sqlite3.SQLITE_BUSY
     else:
-        from psycopg import errors
-
         error = errors.DeadlockDetected("deadlock detected")
     return OperationalError("injected", {}, error)
 

@@ -7,6 +7,7 @@ import gc
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, assert_type
@@ -300,8 +301,6 @@ def test_a_type_registered_after_boot_is_run() -> None:
 
 
 def test_nothing_is_kept_alive_by_a_container_that_is_gone() -> None:
-    import weakref
-
     container: Any = system(module("shop", job_handlers={"a": nothing}))
     with running(container) as up:
         seen = weakref.ref(up.job_queue())
