@@ -14,6 +14,7 @@ from sqlalchemy import Engine, create_engine, event, text
 from sqlalchemy.orm import Session
 
 from wagoe_jobs import InvalidJob, Jobs, NotATransaction, open_runtime
+from wagoe_jobs.adapters import sql
 from wagoe_jobs.errors import BackendUnavailable, JobsDisabled, SettingsError, WiringError
 from wagoe_jobs.settings import JobsSettings, Settings, load_settings
 
@@ -192,8 +193,6 @@ def test_an_engine_that_does_not_fit_is_refused(sqlite_engine: Engine, sqlite_ur
 
 
 def test_what_was_opened_is_closed_when_a_later_step_fails(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from wagoe_jobs.adapters import sql
-
     disposed: list[str] = []
     make = sql.open_engine
 

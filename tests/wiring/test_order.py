@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from dependency_injector import containers, providers
+from sqlalchemy import Engine, create_engine, text
 
 from tests.wiring.parts import MEMORY, Recorder, module, nothing, system
 from tests.wiring.test_modules import named
@@ -31,7 +32,6 @@ def is_open(resource: Any) -> bool:
 
 def lent_engine(recorder: Recorder, path: Any, fail_stop: bool = False) -> "providers.Resource[Any]":
     """The application's own engine, as a resource that notes when it is disposed of."""
-    from sqlalchemy import create_engine
 
     def opened() -> Iterator[Any]:
         engine = create_engine(f"sqlite:///{path}")
@@ -83,8 +83,6 @@ def test_what_consumes_starts_last_and_everything_stops_in_exact_reverse(seed: i
 
 @pytest.mark.fault(67)
 def test_a_running_handler_ends_before_the_engine_that_it_uses_is_disposed_of(tmp_path: Any) -> None:
-    from sqlalchemy import Engine, text
-
     recorder, entered, leave = Recorder(), threading.Event(), threading.Event()
 
     class App(containers.DeclarativeContainer):
