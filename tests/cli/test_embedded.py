@@ -68,7 +68,7 @@ def test_a_container_without_jobs_is_refused(bare: Script):
 def test_a_class_in_place_of_a_container_is_refused(bare: Script):
     told = bare("status", "-a", "greeting_app:Application")
     assert told.code == 2
-    assert "make one, as Application()" in told.err
+    assert "make one: Application()" in told.err
 
 
 def test_a_check_opens_no_provider_to_learn_of_handlers(bare: Script, tmp_path: Path):

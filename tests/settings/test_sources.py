@@ -2,6 +2,7 @@
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -235,3 +236,45 @@ def test_the_process_environment_is_read_unless_another_is_given(monkeypatch: py
 @pytest.mark.parametrize("node", sorted(path.name for path in (REPOSITORY / "settings").glob("*.toml")))
 def test_every_example_file_can_be_laid_over_the_common_one(node: str) -> None:
     assert jobs_of(REPOSITORY / "settings" / "jobs.toml", REPOSITORY / "settings" / node)
+
+
+@pytest.mark.parametrize("given", [5, "jobs", True, [("jobs", {})]])
+def test_what_is_no_mapping_is_refused(given: Any) -> None:
+    with pytest.raises(SettingsError, match="settings: must be a mapping"):
+        load_settings(given=given, environ={})
+
+
+@pytest.mark.parametrize("inside", [("shop",), ("jobs", "recurring", "x", "args")])
+def test_settings_that_contain_themselves_are_refused(inside: tuple[str, ...]) -> None:
+    given: dict[str, Any] = {}
+    for name in reversed(inside):
+        given = {name: given} if given else {name: (circle := {})}
+    circle["x"] = circle
+    with pytest.raises(SettingsError, match="nested too deep, or contain themselves"):
+        load_settings(given=given, environ={})
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    file = tmp_path / "jobs.toml"
+    file.write_bytes(b"\xef\xbb\xbf[jobs]\r\nlease_ms = 500\r\n")
+    jobs = load_settings(file, environ={}).jobs
+    assert jobs is not None
+    assert jobs.lease_ms == 500
+
+
+def test_a_database_is_not_left_aside_because_the_provider_was_forgotten() -> None:
+    url = "postgresql+psycopg://ann@localhost/jobs"
+    with pytest.raises(SettingsError, match=r"jobs\.provider: is missing") as caught:
+        load_settings(given={"jobs": {}}, environ={"WAGOE_JOBS__DB__URL": url})
+    assert url not in str(caught.value)
+    for provider in ("memory", "db"):
+        assert load_settings(given={"jobs": {"provider": provider, "db": {"url": url}}}, environ={}).jobs
+
+
+@pytest.mark.parametrize("end", ["\n", "\0", "\r\n", "\x1b[31m"])
+@pytest.mark.parametrize("name", ["url", "schema"])
+def test_what_cannot_be_printed_is_in_no_setting(name: str, end: str) -> None:
+    given = {"jobs": {"provider": "db", "db": {name: f"hunter2{end}"}}}
+    with pytest.raises(SettingsError, match=rf"jobs\.db\.{name}: holds a line break") as caught:
+        load_settings(given=given, environ={})
+    assert "hunter2" not in str(caught.value)

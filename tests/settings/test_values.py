@@ -282,7 +282,8 @@ def test_a_time_without_a_zone_is_refused(given: dict[str, object], path: str) -
 
 
 def test_tables_may_be_given_as_the_models_that_they_become() -> None:
-    jobs = load(db=DbSettings.model_validate({"url": SECRET, "schema": "s"}), workers=WorkersSettings(count=2))
+    db = DbSettings.model_validate({"url": SECRET, "schema": "s"})
+    jobs = load(provider="db", db=db, workers=WorkersSettings(count=2))
     assert (jobs.workers.count, jobs.db.schema_name) == (2, "s")
     assert jobs.db.url is not None
     assert jobs.db.url.get_secret_value() == SECRET

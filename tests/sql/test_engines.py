@@ -218,6 +218,6 @@ def test_a_child_that_is_refused_leaves_the_parent_its_connections(database_url:
 
 def test_a_password_with_an_at_sign_is_not_taken_for_a_host_and_told() -> None:
     with pytest.raises(SettingsError, match="written as %40") as caught:
-        open_engine("postgresql+psycopg://ann:a@hunter2@127.0.0.1/jobs")
+        sql.open_engine("postgresql+psycopg://ann:a@hunter2@127.0.0.1/jobs")
     assert "hunter2" not in str(caught.value)
-    open_engine("postgresql+psycopg://ann:a%40hunter2@127.0.0.1/jobs").dispose()
+    sql.open_engine("postgresql+psycopg://ann:a%40hunter2@127.0.0.1/jobs").dispose()

@@ -71,6 +71,8 @@ def load_settings(
     for path in toml:
         system = laid_over(system, _shaped(read_toml(path)))
     variables = read_environment(os.environ if environ is None else environ)
+    if given is not None and not isinstance(given, Mapping):
+        raise SettingsError("settings", f"must be a mapping, not {type(given).__name__}")
     stronger = _shaped(given or {})
     if "jobs" in system or "jobs" in stronger:
         system = laid_over(system, {"jobs": variables.jobs})
@@ -90,7 +92,7 @@ def read_jobs(given: "Mapping[str, object] | JobsSettings") -> JobsSettings:
 def read_toml(path: str | os.PathLike[str]) -> dict[str, object]:
     """One file's tables; raises SettingsError that names the file, and the line where it can be told."""
     try:
-        text = Path(path).read_bytes().decode()
+        text = Path(path).read_bytes().decode("utf-8-sig")  # some editors begin a file with the mark
         return tomllib.loads(text)
     except OSError as error:
         raise SettingsError(str(path), f"cannot be read: {error.strerror}") from None
@@ -149,6 +151,8 @@ def _shaped(given: Mapping[str, object]) -> dict[str, Any]:
         refuse_naive(given)
     except Refused as refused:
         raise SettingsError(refused.key, refused.reason) from None
+    except RecursionError:
+        raise SettingsError("settings", "are nested too deep, or contain themselves") from None
     return {name: _shaped_table(name, given[key]) for name, key in spelled.items()}
 
 

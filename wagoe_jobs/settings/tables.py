@@ -214,6 +214,8 @@ class JobsSettings(Table):
     def _possible(self) -> "JobsSettings":
         if self.provider == "memory" and self.workers.processes > 1:
             raise Refused("workers.processes", "the memory provider lives in one process: use 1, or provider = db")
+        if self.db.url is not None and "provider" not in self.model_fields_set:
+            raise Refused("provider", 'is missing: jobs.db.url is given, so write provider = "db", or "memory"')
         refuse_absent(self)
         if self.provider == "memory" and self.workers.count == 0:
             log.warning("jobs.workers.count: 0 with the memory provider: nothing will ever run these jobs")

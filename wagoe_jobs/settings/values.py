@@ -72,9 +72,18 @@ def _url_text(given: object) -> object:
 
 
 def _not_blank(secret: SecretStr) -> SecretStr:
-    if not secret.get_secret_value().strip():
+    text = secret.get_secret_value()
+    if not text.strip():
         raise ValueError("must not be empty")
+    _one_line(text)
     return secret
+
+
+def _one_line(text: str) -> str:
+    """A line break at the end of a secret that a file held, or a NUL, would change what the text means."""
+    if not text.isprintable():
+        raise ValueError("holds a line break or another character that cannot be printed")
+    return text
 
 
 def refuse_naive(given: object, path: str = "") -> None:
@@ -102,7 +111,7 @@ AutoOrBool = Annotated[Literal["auto", True, False], BeforeValidator(_auto_or_bo
 Args = Annotated[dict[str, Any], AfterValidator(_aware)]
 Name = Annotated[str, AfterValidator(_name)]
 Zone = Annotated[str, AfterValidator(_zone)]
-Text = Annotated[str, Field(min_length=1)]
+Text = Annotated[str, Field(min_length=1), AfterValidator(_one_line)]
 Reference = Annotated[str, AfterValidator(_reference)]
 Secret = Annotated[SecretStr, BeforeValidator(_url_text), AfterValidator(_not_blank)]
 Names = Annotated[tuple[Name, ...], Field(strict=False), AfterValidator(_distinct)]

@@ -28,6 +28,8 @@ def open_engine(url: str | URL, *, timeout: timedelta = TIMEOUT, pool_size: int 
         parsed = make_url(url)
     except (ArgumentError, ValueError):
         raise SettingsError("jobs.db.url", NO_URL) from None  # the cause may quote the password
+    if "@" in (parsed.host or ""):  # what follows it is the end of a password, and every error would tell the host
+        raise SettingsError("jobs.db.url", "has an @ too many: one in a password is written as %40")
     try:
         options, on_connect = connect_options(parsed, timeout)
         engine = create_engine(
