@@ -269,7 +269,7 @@ def test_a_handler_that_outlasts_its_time_out_is_settled_at_once_and_its_slot_re
         gate.wait_for(1)
         began = time.monotonic()
         job = house.ended(stuck)
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 5  # long before the handler would end
         assert job.status is Status.FAILED
         assert job.error is not None
         assert job.error.type == "timeout"
