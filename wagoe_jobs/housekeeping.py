@@ -76,13 +76,17 @@ class Housekeeper:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._closing.set()
+        self.stop()
         self._thread.join()
+
+    def stop(self) -> None:
+        """Begin nothing more; what has begun goes on."""
+        self._closing.set()
 
     def _run(self) -> None:
         while not self._closing.wait(max(0.0, min(chore.due for chore in self._chores) - monotonic())):
             for chore in self._chores:
-                if chore.due <= monotonic():
+                if chore.due <= monotonic() and not self._closing.is_set():
                     chore.run(self._closing)
 
     def _promote(self) -> bool:

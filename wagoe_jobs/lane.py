@@ -108,13 +108,19 @@ class Lane:
         self._lookout.stop()
         self.wake(len(self.crew.slots))
 
-    def clear(self) -> bool:
-        """Settle what is finished and hand back what has not been started; whether nothing is left."""
-        with self.crossing.io:
-            if not self.crossing.pause():
-                self.crossing.settle()
+    def clear(self, patience: float) -> bool:
+        """Settle what is finished and hand back what has not been started; whether nothing is left.
+
+        Nothing is done if somebody else still talks to the store after `patience` seconds.
+        """
+        if not self.crossing.io.acquire(timeout=max(0.0, patience)):
+            return False
+        try:
+            if not self.crossing.pause() and self.crossing.settle():
                 self.crossing.hand_back()
             return not self.crossing.restless
+        finally:
+            self.crossing.io.release()
 
     def top_up(self) -> int:
         """Settle, and claim in the same call what keeps moving slots from running dry; by the holder of `io`."""
@@ -289,4 +295,4 @@ class Lane:
         except BaseException as exc:  # noqa: BLE001 - closing a loop runs what handlers left in it
             log.warning("closing the event loop of %s: %r", slot.name, exc)
         if not (slot.lost or self._closed):
-            self.clear()
+            self.clear(0)  # whoever holds `io` comes here after us, or the pool does

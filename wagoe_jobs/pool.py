@@ -26,7 +26,7 @@ from wagoe_jobs.housekeeping import Housekeeper
 from wagoe_jobs.lane import Lane
 from wagoe_jobs.lease import LeaseKeeper
 from wagoe_jobs.lookout import Lookout
-from wagoe_jobs.ports import LeasedJobQueue, Runtime
+from wagoe_jobs.ports import Claim, LeasedJobQueue, Runtime
 from wagoe_jobs.registry import Registry
 from wagoe_jobs.slot import LaneStatus
 from wagoe_jobs.watchdog import Watchdog
@@ -93,7 +93,7 @@ class WorkerPool:
         self._stopped = False
         self._lanes: Sequence[Lane] = ()
         self._helpers = ExitStack()
-        self._housekeeper = ExitStack()
+        self._housekeeper: Housekeeper | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -151,7 +151,7 @@ class WorkerPool:
                 opened.callback(lane.stop)
                 lane.start()
             watchdog.watch(lanes)
-            self._housekeeper.enter_context(self._make_housekeeper(name))
+            self._housekeeper = opened.enter_context(self._make_housekeeper(name))
             self._lanes = lanes
             self._helpers = opened.pop_all()
 
@@ -182,12 +182,13 @@ class WorkerPool:
         for lane in self._lanes:
             lane.stop()
         for lane in self._lanes:
-            lane.clear()
-        self._housekeeper.close()
+            lane.clear(0)
+        if self._housekeeper is not None:
+            self._housekeeper.stop()
         ended = self._join(deadline)
         cleared = self._clear(deadline + CLEARING.total_seconds())
-        if not ended:
-            self._interrupt()
+        if claims := [claim for lane in self._lanes for claim in lane.crew.running()]:
+            self._interrupt(claims)
         self._helpers.close()
         return ended and cleared
 
@@ -197,7 +198,7 @@ class WorkerPool:
 
     def _clear(self, deadline: float) -> bool:
         """Settle whatever ended, as long as the store lets us; whether nothing is left."""
-        while False in [lane.clear() for lane in self._lanes]:
+        while False in [lane.clear(deadline - monotonic()) for lane in self._lanes]:
             if monotonic() >= deadline:
                 left = sum(lane.status().unsettled for lane in self._lanes)
                 log.error("%d results could not be settled: their jobs will run again", left)
@@ -205,8 +206,10 @@ class WorkerPool:
             sleep(max([lane.crossing.pause() for lane in self._lanes] + [0.01]))
         return True
 
-    def _interrupt(self) -> None:
-        claims = [claim for lane in self._lanes for claim in lane.crew.running()]
+    def _interrupt(self, claims: Sequence[Claim]) -> None:
+        if any(lane.crossing.down for lane in self._lanes):  # asking would only make the stop longer
+            log.error("%d handlers still run, and the store is down: their jobs are left to their leases", len(claims))
+            return
         try:
             held = self._queue.interrupt(claims)
             log.warning("%d handlers still run: their jobs are left to be reclaimed, uncharged", held)

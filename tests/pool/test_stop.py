@@ -4,13 +4,16 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from tests.pool.conftest import OpenHouse
+from tests.pool.faulty import FaultyQueue, healthy
 from tests.pool.house import House, Ledger, until
 from tests.pool.test_pool import Gate, nothing
 from wagoe_jobs.core.job import Status
+from wagoe_jobs.errors import BackendUnavailable
 
 pytestmark = pytest.mark.timed
 
@@ -143,3 +146,33 @@ def test_a_stop_wakes_idle_slots_at_once(house: House) -> None:
     began = time.monotonic()
     assert pool.stop()
     assert time.monotonic() - began < 2
+
+
+class HangingQueue(FaultyQueue):
+    """A store that stops answering: each call hangs for so long and then fails, as a driver's time-out does."""
+
+    hangs = 0.0
+
+    def call(self, name: str, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        if self.hangs and name != "wait":
+            time.sleep(self.hangs)
+            raise BackendUnavailable("x")
+        return super().call(name, method, *args, **options)
+
+
+@pytest.mark.fault(18)
+def test_a_stop_while_the_store_hangs_takes_little_longer_than_one_time_out(
+    room: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wagoe_jobs.pool.CLEARING", timedelta(seconds=1))
+    queue, gate = HangingQueue(room.queue, healthy), Gate()
+    room.enqueue_numbers(2)
+    pool = room.with_queue(queue).pool({"work": gate}, count=4, scheduled_interval=timedelta(milliseconds=50))  # type: ignore[arg-type]
+    pool.start()
+    gate.wait_for(2)
+    queue.hangs = 3.0
+    gate.opened.set()
+    time.sleep(0.2)
+    began = time.monotonic()
+    assert not pool.stop(timedelta(seconds=0.5))
+    assert time.monotonic() - began < 0.5 + 1 + 2 * queue.hangs
