@@ -29,6 +29,9 @@ LOOK_SECONDS = 0.2
 DEATHS_IN_VAIN = 5
 PATIENCE_SECONDS = 20.0
 INTERRUPTED = 130
+DATABASE = "WAGOE_JOBS__DB__URL"
+STOPPED = "stopped; what was done is kept, and ./dev run goes on from there"
+STOPPED_LENT = "stopped; the jobs are kept as long as their database is: a throw-away one is gone"
 
 
 class GaveUp(Exception):
@@ -38,9 +41,10 @@ class GaveUp(Exception):
 def main() -> int:
     options = _options()
     places = Places(options.folder.resolve())
-    resumed = _prepared(places, fresh=options.fresh)
+    lent = DATABASE in os.environ
+    resumed = _prepared(places, fresh=options.fresh, lent=lent)
     os.environ[FOLDER] = str(places.root)
-    os.environ.setdefault("WAGOE_JOBS__DB__URL", URL.create("sqlite", database=str(places.database)).render_as_string())
+    os.environ.setdefault(DATABASE, URL.create("sqlite", database=str(places.database)).render_as_string())
     signal.signal(signal.SIGTERM, _as_interrupt)
     show = Show(resumed=resumed)
     began = time.monotonic()
@@ -49,7 +53,7 @@ def main() -> int:
             restarts = _run(runtime, places, options.orders, show)
             correct = add_up(runtime, places, show, restarts=restarts, seconds=time.monotonic() - began)
     except KeyboardInterrupt:
-        show.say("stopped; what was done is kept, and ./dev run goes on from there")
+        show.say(STOPPED_LENT if lent else STOPPED)
         return INTERRUPTED
     except GaveUp as reason:
         show.say(str(reason))
@@ -125,14 +129,25 @@ def _left(stats: StatsTotals) -> int:
     return sum(sum(queue.waiting.values()) + queue.scheduled + queue.in_flight for queue in stats.queues)
 
 
-def _prepared(places: Places, *, fresh: bool) -> bool:
-    """Make the run's folder; True when an interrupted run is in it."""
-    if places.root.exists() and (fresh or places.finished.exists()):
-        shutil.rmtree(places.root)
+def _prepared(places: Places, *, fresh: bool, lent: bool) -> bool:
+    """Make the run's folder; True when an interrupted run is in it.
+
+    Without its database a run cannot be resumed, and what it printed must not be counted in with the next one's.
+    """
+    orphaned = not lent and not places.database.exists()
+    if fresh or orphaned or places.finished.exists():
+        _clear(places)
     resumed = places.database.exists()
     places.cards.mkdir(parents=True, exist_ok=True)
     places.report.unlink(missing_ok=True)
     return resumed
+
+
+def _clear(places: Places) -> None:
+    """Remove what runs make, and nothing else: the folder may be one that holds other things."""
+    shutil.rmtree(places.cards, ignore_errors=True)
+    for path in places.files():
+        path.unlink(missing_ok=True)
 
 
 def _jobs_settings() -> JobsSettings:

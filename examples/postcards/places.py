@@ -40,6 +40,11 @@ class Places:
     def log(self, node: str) -> Path:
         return self.root / f"{node}.log"
 
+    def files(self) -> list[Path]:
+        """Every file that a run makes, but the cards; SQLite keeps two of its own beside the database."""
+        beside = [self.database.with_name(f"{self.database.name}{end}") for end in ("-shm", "-wal")]
+        return [self.runs, self.database, *beside, self.report, self.finished, self.log("web"), self.log("worker")]
+
     def card(self, order: str) -> Path:
         return self.cards / f"{order}.txt"
 

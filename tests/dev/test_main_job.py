@@ -146,6 +146,27 @@ def test_an_interrupted_run_is_resumed(short: Run):
     assert {order: times for order, times in short.runs().items() if times != 1} | {"P00405": 1, "P01204": 1} == AWKWARD
 
 
+def test_a_run_whose_database_is_gone_is_not_counted_in_with_the_next(short: Run, postgres_url: str):
+    with short.started({"WAGOE_JOBS__DB__URL": postgres_url}) as process:
+        short.await_runs(200)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+    assert "goes on from there" not in short.text()
+    said = short.finish()
+    assert "resuming" not in said
+    assert {order: times for order, times in short.runs().items() if times != 1} | {"P00405": 1, "P01204": 1} == AWKWARD
+
+
+def test_beginning_anew_leaves_alone_what_no_run_made(tmp_path: Path):
+    run = Run(tmp_path, lines=20)
+    run.folder.mkdir()
+    (run.folder / "thesis.txt").write_text("mine")
+    run.finish()
+    run.finish()
+    assert (run.folder / "thesis.txt").read_text() == "mine"
+    assert set(run.runs().values()) == {1}
+
+
 def test_a_runner_that_is_killed_takes_its_nodes_along(short: Run):
     with short.started() as process:
         short.await_runs(100)
