@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Script
+from wagoe_jobs.cli import main
 from wagoe_jobs.cli.arguments import read_json
 from wagoe_jobs.cli.output import Output
 
@@ -100,3 +101,13 @@ def test_no_password_is_shown_wherever_a_url_holds_it(here: Path, bare: Script):
 
 def test_json_is_read_as_it_stands():
     assert read_json('{"a": [1, 2.5, null, true, "x"]}') == {"a": [1, 2.5, None, True, "x"]}
+
+
+def test_a_change_of_mind_while_the_script_starts_is_no_trace(monkeypatch: pytest.MonkeyPatch):
+    def interrupted(arguments: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("wagoe_jobs.cli.app.run", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130

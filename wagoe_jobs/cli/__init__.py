@@ -9,9 +9,13 @@ def main() -> None:
     """Run the script with the process's arguments and exit with its code."""
     try:
         from wagoe_jobs.cli.app import run  # here, so that the answer without the extra is a sentence
+
+        code = run(sys.argv[1:])
     except ModuleNotFoundError as missing:
         if missing.name not in NEEDED:
             raise
         sys.stderr.write(f"wagoe-jobs: the script needs {missing.name}: pip install 'wagoe-jobs[cli]'\n")
-        sys.exit(2)
-    sys.exit(run(sys.argv[1:]))
+        code = 2
+    except KeyboardInterrupt:  # while it is imported, which takes long enough for a change of mind
+        code = 130
+    sys.exit(code)
