@@ -23,7 +23,7 @@ from tests.proxy import Proxy
 from tests.servers import PostgresServer
 from tests.sql.conftest import LINE, Parts, new_job
 from wagoe_jobs.adapters import sql
-from wagoe_jobs.core.job import Status
+from wagoe_jobs.core.job import Job, Status
 from wagoe_jobs.errors import BackendUnavailable, InvalidJob, JobsError
 from wagoe_jobs.ports import Answer, Claim, Hold, Settlement
 
@@ -59,13 +59,19 @@ def replies_lost(proxy: Proxy) -> Iterator[None]:
 
 
 @pytest.mark.fault(10)
-def test_claims_whose_reply_was_lost_are_found_by_the_next_call(proxied: tuple[Parts, Proxy]) -> None:
-    parts, proxy = proxied
-    jobs = [new_job() for _ in range(6)]
+def claimed_unheard(parts: Parts, proxy: Proxy, count: int, limit: int) -> list[Job]:
+    """So many jobs, the first `limit` of which were claimed by a call whose reply was lost."""
+    jobs = [new_job() for _ in range(count)]
     parts.queue.enqueue_many(jobs)
     parts.queue.claim("elsewhere", "w", 1)
     with replies_lost(proxy):
-        parts.queue.claim(LINE, "w", 4)
+        parts.queue.claim(LINE, "w", limit)
+    return jobs
+
+
+def test_claims_whose_reply_was_lost_are_found_by_the_next_call(proxied: tuple[Parts, Proxy]) -> None:
+    parts, proxy = proxied
+    jobs = claimed_unheard(parts, proxy, 6, 4)
     assert parts.queue.size(LINE) == 2
     found = parts.queue.claim(LINE, "w", 4)
     assert [claim.id for claim in found] == [str(job.id) for job in jobs[:4]]
@@ -76,11 +82,7 @@ def test_claims_whose_reply_was_lost_are_found_by_the_next_call(proxied: tuple[P
 def test_claims_whose_reply_was_lost_are_found_by_one_of_several_callers(proxied: tuple[Parts, Proxy]) -> None:
     """Several pools of one process share a queue, and come back at the same moment."""
     parts, proxy = proxied
-    jobs = [new_job() for _ in range(40)]
-    parts.queue.enqueue_many(jobs)
-    parts.queue.claim("elsewhere", "w", 1)
-    with replies_lost(proxy):
-        parts.queue.claim(LINE, "w", 10)
+    jobs = claimed_unheard(parts, proxy, 40, 10)
     assert parts.queue.size(LINE) == 30
     with ThreadPoolExecutor(4) as threads:
         found = [
@@ -93,11 +95,7 @@ def test_claims_whose_reply_was_lost_are_found_by_one_of_several_callers(proxied
 
 def test_found_claims_beyond_the_limit_go_back_to_their_places(proxied: tuple[Parts, Proxy]) -> None:
     parts, proxy = proxied
-    jobs = [new_job() for _ in range(5)]
-    parts.queue.enqueue_many(jobs)
-    parts.queue.claim("elsewhere", "w", 1)
-    with replies_lost(proxy):
-        parts.queue.claim(LINE, "w", 4)
+    jobs = claimed_unheard(parts, proxy, 5, 4)
     assert [claim.id for claim in parts.queue.claim(LINE, "w", 1)] == [str(jobs[0].id)]
     assert [claim.id for claim in parts.queue.claim(LINE, "w", 9)] == [str(job.id) for job in jobs[1:]]
 
@@ -285,7 +283,7 @@ for _ in range(int(sys.argv[2])):
 CLAIMER = """
 import sys, time
 from tests.sql.conftest import LINE, Parts
-from wagoe_jobs.core.job import Status
+from wagoe_jobs.core.job import Job, Status
 from wagoe_jobs.ports import Settlement
 from sqlalchemy import create_engine
 parts = Parts(engine=create_engine(sys.argv[1]))
