@@ -18,6 +18,8 @@ from wagoe_jobs.ports import BATCH_LIMIT, LeasedJobQueue, Reclaimed
 
 log = logging.getLogger("wagoe_jobs")
 
+GLANCE = timedelta(milliseconds=40)
+"""How often a pool without a lookout asks for due jobs: one of high priority must not wait for a backlog."""
 UNPOLLED_REMINDER = 3600.0
 """Seconds between two warnings about one queue that nobody here polls."""
 
@@ -55,15 +57,21 @@ class Housekeeper:
         promote_every: timedelta,
         reclaim_every: timedelta,
         on_ready: Callable[[], None],
+        unwatched: Callable[[], bool],
     ) -> None:
-        """`on_ready` is called when jobs have become ready; `polled` are the queues that are served here."""
+        """`on_ready` is called when jobs have become ready; `polled` are the queues that are served here.
+
+        `unwatched` answers whether all slots are at work, so that none of them looks out for due jobs.
+        """
         self._queue = queue
         self._polled = frozenset(polled)
         self._on_ready = on_ready
+        self._unwatched = unwatched
         self._closing = Event()
         self._warned: dict[str, float] = {}
         self._chores = [
             Chore("promoting due jobs", promote_every, self._promote),
+            Chore("promoting due jobs under load", min(promote_every, GLANCE), self._glance),
             Chore("reclaiming abandoned jobs", reclaim_every, self._reclaim),
             Chore("looking for queues that nobody polls", reclaim_every, self._report_unpolled),
         ]
@@ -94,6 +102,12 @@ class Housekeeper:
         if promoted:
             self._on_ready()
         return promoted >= BATCH_LIMIT
+
+    def _glance(self) -> bool:
+        if not self._unwatched():
+            return False
+        due = self._queue.next_due()  # a read: the write below would be in the way of those who work
+        return due is not None and due <= timedelta(0) and self._promote()
 
     def _reclaim(self) -> bool:
         reclaimed = self._queue.reclaim_abandoned(BATCH_LIMIT)

@@ -70,6 +70,11 @@ class Lane:
         """Whether idle slots rely on those that are busy: nobody listens for news."""
         return bool(self._idle) and not self._lookout.taken
 
+    @property
+    def unwatched(self) -> bool:
+        """Whether nobody here looks out for due jobs, though the store is there."""
+        return not (self._lookout.taken or self.crossing.down)
+
     def wake(self, wanted: int) -> None:
         """Wake as many idle slots, last parked first; the lookout when that is not enough."""
         for _ in range(wanted):

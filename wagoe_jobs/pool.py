@@ -171,6 +171,7 @@ class WorkerPool:
             promote_every=self._scheduled_interval,
             reclaim_every=self._reclaim_interval,
             on_ready=self._look_now,
+            unwatched=lambda: any(lane.unwatched for lane in self._lanes),
         )
 
     def _look_now(self) -> None:

@@ -340,3 +340,21 @@ def test_handlers_that_await_run_in_every_slot(open_house: OpenHouse) -> None:
         until(lambda: house.counts() == {Status.COMPLETED: 8})
         assert time.monotonic() - began < 1.2
     assert {house.job(id).result for id in ids} == {1}
+
+
+def test_a_due_job_of_high_priority_starts_in_time_under_load(house: House) -> None:
+    """The only slot never runs dry, so it never looks out for due jobs; the next regular round is hours away."""
+    late: list[float] = []
+    handlers = {"work": lambda args: time.sleep(0.002), "due": lambda args: late.append(time.time() - args["at"])}
+    hours = timedelta(hours=1)
+    house.enqueue_numbers(2_000)
+    with house.pool(handlers, scheduled_interval=hours, reclaim_interval=hours) as pool:
+        until(lambda: pool.status().busy)
+        time.sleep(0.3)  # the first, early rounds are over
+        for _ in range(5):
+            soon = timedelta(milliseconds=100)
+            house.enqueue("due", {"at": time.time() + 0.1}, delay=soon, priority="critical")
+            time.sleep(0.2)
+        assert house.queue.size("default") > 0
+        assert len(late) == 5
+    assert sorted(late)[2] < 0.08
