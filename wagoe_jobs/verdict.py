@@ -9,8 +9,8 @@ import logging
 from dataclasses import replace
 from typing import assert_never
 
-from wagoe_jobs.core.codec import PAYLOAD_LIMIT, encode_error, encode_job, encode_value
-from wagoe_jobs.core.job import ErrorInfo, Job, Status, park, retry
+from wagoe_jobs.core.codec import PAYLOAD_LIMIT, encode_error, encode_value
+from wagoe_jobs.core.job import Job, Status, park, retry
 from wagoe_jobs.core.outcome import (
     Bury,
     Discard,
@@ -26,7 +26,7 @@ from wagoe_jobs.core.outcome import (
     Step,
     Success,
 )
-from wagoe_jobs.errors import InvalidJob
+from wagoe_jobs.core.stored import follow_up
 from wagoe_jobs.failures import repr_of, text_of
 from wagoe_jobs.ports import Claim, Settlement
 
@@ -40,30 +40,15 @@ def settlement_of(claim: Claim, job: Job, step: Step) -> Settlement:
         case Finish(value):
             return Settlement(claim, Status.COMPLETED, result=kept(value))
         case RetryIn(delay, error):
-            return Settlement(claim, Status.RETRYING, delay, _repeat_text(job, error))
+            return Settlement(claim, Status.RETRYING, delay, follow_up(retry(park(job, missing_since=None), error)))
         case Park(delay, missing_since):
-            return Settlement(claim, Status.PENDING, delay, _fitting(park(job, missing_since=missing_since)))
+            return Settlement(claim, Status.PENDING, delay, follow_up(park(job, missing_since=missing_since)))
         case Bury(error):
             return Settlement(claim, Status.FAILED, error=encode_error(error))
         case End(error):
             return Settlement(claim, Status.CANCELLED, error=None if error is None else encode_error(error))
         case _:
             assert_never(step)
-
-
-def _repeat_text(job: Job, error: ErrorInfo) -> str | None:
-    """The follow-up's payload; a job near the limit keeps less of its error rather than lose its repeat."""
-    known = park(job, missing_since=None)
-    slim = replace(error, stacktrace=None, details=None, message=error.message[:200])
-    bare = replace(retry(known, slim), error=None)
-    return _fitting(retry(known, error)) or _fitting(retry(known, slim)) or _fitting(bare)
-
-
-def _fitting(job: Job) -> str | None:
-    try:
-        return encode_job(job)
-    except InvalidJob:
-        return None
 
 
 def kept(result: object) -> str | None:

@@ -13,7 +13,7 @@ from tests.pool.faulty import FaultyQueue
 from tests.pool.house import SOON, House
 from tests.worker.conftest import Run, Said
 from wagoe_jobs.core.codec import PAYLOAD_LIMIT, encode_job
-from wagoe_jobs.core.job import Status
+from wagoe_jobs.core.job import Job, Status
 from wagoe_jobs.core.outcome import Discard, Failure, Patience, Retry, Snooze, Success
 from wagoe_jobs.registry import Registry, handler
 from wagoe_jobs.worker import Worker
@@ -226,19 +226,28 @@ def test_a_result_that_refers_to_itself_completes_the_job(run: Run) -> None:
     assert run(answering(endless)).status is Status.COMPLETED
 
 
-def test_a_job_near_the_size_limit_is_retried_all_the_same(house: House) -> None:
-    room = PAYLOAD_LIMIT - len(encode_job(house.new("work", {"text": ""}))) - 100
-    id = house.enqueue("work", {"text": "x" * room})
+def test_a_job_of_the_largest_size_is_repeated_parked_buried_and_redriven_all_the_same(house: House) -> None:
+    room = PAYLOAD_LIMIT - len(encode_job(house.new("work", {"text": ""}, max_retries=1)))
+    id = house.enqueue("work", {"text": "x" * room}, max_retries=1)
     registry = Registry({"work": raising(ValueError("y" * 5_000)), "other": print})
-    with Worker(house.runtime, registry, backoff=SOON) as worker:
-        assert worker.work_one()
-        assert (house.job(id).status, house.job(id).retry_count) == (Status.RETRYING, 1)
+
+    def run_once(worker: Worker) -> Job:
         house.offset.move(timedelta(seconds=1))
-        assert house.queue.process_scheduled() == 1
-        registry.unregister("work")
+        house.queue.process_scheduled()
         assert worker.work_one()
-    job = house.job(id)
-    assert (job.status, job.retry_count) == (Status.PENDING, 1)
+        return house.job(id)
+
+    with Worker(house.runtime, registry, backoff=SOON) as worker:
+        job = run_once(worker)
+        assert (job.status, job.retry_count) == (Status.RETRYING, 1)
+        registry.unregister("work")
+        run_once(worker)
+        assert run_once(worker).metadata["misses"] == 2
+        registry.register("work", raising(ValueError("y" * 5_000)))
+        assert run_once(worker).status is Status.FAILED
+        assert house.runtime.store.retry(id)
+        job = run_once(worker)
+    assert (job.status, job.retry_count) == (Status.RETRYING, 1)
     assert isinstance(job.args, dict)
     assert len(job.args["text"]) == room
 

@@ -21,6 +21,7 @@ from wagoe_jobs.core.transit_writer import instant_text, written
 from wagoe_jobs.errors import InvalidJob, PayloadTooLarge, Undecodable
 
 __all__ = [
+    "FOLLOW_UP_LIMIT",
     "PAYLOAD_LIMIT",
     "Run",
     "decode_error",
@@ -33,13 +34,15 @@ __all__ = [
 ]
 
 PAYLOAD_LIMIT = 1_000_000
+FOLLOW_UP_LIMIT = PAYLOAD_LIMIT + 65_536
+"""What a job may take that was enqueued before: its repeats, last error and notes must not cost it its end."""
 
 
-def encode_job(job: Job) -> str:
+def encode_job(job: Job, *, limit: int = PAYLOAD_LIMIT) -> str:
     """The payload of `job`, without `abandoned`. Raises InvalidJob with the path, or PayloadTooLarge."""
     text = f'{{{_head(job)},"~:args":{_json(job.args, "args")}}}'
-    if len(text) > PAYLOAD_LIMIT:
-        raise PayloadTooLarge("args", len(text), PAYLOAD_LIMIT)
+    if len(text) > limit:
+        raise PayloadTooLarge("args", len(text), limit)
     return text
 
 

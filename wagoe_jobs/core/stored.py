@@ -63,6 +63,24 @@ def checked_cursor(cursor: str) -> str:
     return cursor
 
 
+def follow_up(job: Job) -> str | None:
+    """The payload of a job that goes on; a large one keeps less of its error rather than lose its repeat.
+
+    None when it cannot be written at all: its text stays as it is.
+    """
+    if (text := _fitting(job)) is not None or job.error is None:
+        return text
+    slim = replace(job.error, stacktrace=None, details=None, message=job.error.message[:200])
+    return _fitting(replace(job, error=slim)) or _fitting(replace(job, error=None))
+
+
+def _fitting(job: Job) -> str | None:
+    try:
+        return codec.encode_job(job, limit=codec.FOLLOW_UP_LIMIT)
+    except InvalidJob:
+        return None
+
+
 def _laid_over(job: Job, row: Stored) -> Job:
     return replace(
         job,

@@ -92,8 +92,8 @@ def _refusal(settlement: Settlement) -> str | None:
 
 
 def _fault(text: str) -> str | None:
-    if len(text) > codec.PAYLOAD_LIMIT:
-        return f"has {len(text):,} characters, the limit is {codec.PAYLOAD_LIMIT:,}"
+    if len(text) > codec.FOLLOW_UP_LIMIT:
+        return f"has {len(text):,} characters, the limit is {codec.FOLLOW_UP_LIMIT:,}"
     try:
         text.encode()
     except UnicodeEncodeError:

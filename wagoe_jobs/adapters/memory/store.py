@@ -8,7 +8,7 @@ from wagoe_jobs.adapters.memory.line import Row
 from wagoe_jobs.adapters.memory.state import MemoryState
 from wagoe_jobs.core import codec
 from wagoe_jobs.core.job import Job, Status, checked_instant, redrive, to_micros
-from wagoe_jobs.core.stored import checked_cursor, read_job
+from wagoe_jobs.core.stored import checked_cursor, follow_up, read_job
 from wagoe_jobs.errors import Undecodable
 from wagoe_jobs.ports import JobFilter, Page
 
@@ -74,7 +74,7 @@ def _redriven(payload: str) -> tuple[str, int | None]:
         job = redrive(codec.decode_job(payload))
     except Undecodable:
         return payload, None
-    return codec.encode_job(job), job.max_retries
+    return follow_up(job) or payload, job.max_retries
 
 
 def _requeue(state: MemoryState, row: Row, payload: str, budget: int | None) -> None:

@@ -28,11 +28,11 @@ from sqlalchemy import (
 )
 
 from wagoe_jobs.adapters.sql.connections import Conflict, Database
-from wagoe_jobs.adapters.sql.rows import history_rows, job_values, jobs_of, queue_rows, stored
+from wagoe_jobs.adapters.sql.rows import history_rows, jobs_of, queue_rows, stored
 from wagoe_jobs.adapters.sql.tables import FAILED, PROCESSING, READY, SCHEDULED
 from wagoe_jobs.core.job import Job, Status, checked_instant, redrive, to_micros
 from wagoe_jobs.core.outcome import UNDECODABLE
-from wagoe_jobs.core.stored import checked_cursor, read_job
+from wagoe_jobs.core.stored import checked_cursor, follow_up, read_job
 from wagoe_jobs.ports import JobFilter, Page
 
 PAGE_LIMIT = 1_000
@@ -145,5 +145,4 @@ def _redriven(row: Row[Any]) -> dict[str, Any]:
     job = read_job(stored(row))
     if job.error is not None and job.error.type == UNDECODABLE and row.error is None:
         return {"p_payload": None, "p_budget": job.max_retries}
-    values = job_values(redrive(job), None)
-    return {"p_payload": values["p_payload"], "p_budget": values["p_budget"]}
+    return {"p_payload": follow_up(redrive(job)), "p_budget": job.max_retries}
