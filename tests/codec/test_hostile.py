@@ -4,6 +4,8 @@ import json
 import random
 import sys
 from contextlib import suppress
+from dataclasses import replace
+from uuid import UUID
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +16,7 @@ from tests.codec.test_jobs import LIVES
 from tests.codec.test_vectors import VECTORS
 from tests.codec.values import EVERY_TYPE, same
 from wagoe_jobs.core import codec
+from wagoe_jobs.core.job import EPOCH, ErrorInfo, make_job
 from wagoe_jobs.core.transit_types import Keyword
 from wagoe_jobs.errors import Undecodable
 
@@ -309,3 +312,20 @@ def test_two_hundred_levels_are_read_with_half_the_stack_used():
         return codec.decode_value(deep), codec.decode_value(tuples) if levels == 0 else deeper(levels - 1)
 
     assert deeper(300)
+
+
+NO_MAPS = ['"x"', "[1]", "5", "true", "null", "[]", '{"~#m":5}', '{"~#set":[]}', '{"~#\'":"x"}', '{"~#py/int":"0x1"}']
+
+
+@pytest.mark.parametrize("field", ["metadata", "error"])
+@pytest.mark.parametrize("text", NO_MAPS)
+def test_what_stands_in_the_place_of_a_map_is_undecodable(field, text):
+    error = ErrorInfo(type="t", message="m")
+    payload = codec.encode_job(replace(make_job("t", id=UUID(int=1), now=EPOCH, metadata={"k": "v"}), error=error))
+    spelled = {"metadata": '{"~:k":"v"}', "error": codec.encode_error(error)}[field]
+    assert spelled in payload
+    for decode in (codec.decode_job, codec.decode_run):
+        assert decode(payload)
+        if (field, text) != ("error", "null"):
+            with pytest.raises(Undecodable):
+                decode(payload.replace(spelled, text))

@@ -11,7 +11,7 @@ from typing import Any
 
 from wagoe_jobs.core.job import Job
 from wagoe_jobs.core.json_text import may_hide, plain_from, scanner_for
-from wagoe_jobs.core.payload import PRIORITIES, STATUSES, Run, error_of, named
+from wagoe_jobs.core.payload import PRIORITIES, STATUSES, Run, error_of, metadata_of
 from wagoe_jobs.core.transit_reader import Reader
 from wagoe_jobs.core.transit_scalars import uuid_of
 from wagoe_jobs.core.transit_types import SPECIAL
@@ -106,8 +106,8 @@ def _metadata(fields: dict[str, Any]) -> dict[str, object]:
     """Metadata by plain names; as a rule all of it is text that means itself."""
     metadata: dict[str, object] = {}
     raw = fields.get("metadata", metadata)
-    for key, value in raw.items():
+    for key, value in raw.items() if type(raw) is dict else [("", None)]:
         if key[:2] != "~:" or type(value) is not str or value[:1] in SPECIAL:
-            return named(Reader().value(raw))
+            return metadata_of(Reader().value(raw))
         metadata[key[2:]] = value
     return metadata

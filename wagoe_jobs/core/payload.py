@@ -47,7 +47,7 @@ def job_of(fields: Fields) -> Job:
         completed_at=_instant(fields, "completed-at"),
         result=fields.get("result"),
         error=_error(fields.get("error")),
-        metadata=_metadata(fields),
+        metadata=metadata_of(fields.get("metadata", {})),
     )
 
 
@@ -70,6 +70,13 @@ def error_of(value: object) -> ErrorInfo:
     )
 
 
+def metadata_of(value: object) -> dict[str, object]:
+    """Metadata by plain names. Whatever is tagged can stand in its place."""
+    if type(value) is not dict:
+        raise Undecodable("metadata is not a map")
+    return named(value)
+
+
 def named(entries: Mapping[Any, Any]) -> dict[str, Any]:
     """A map by the names of its keys: of keywords as of strings."""
     fields = {_plain(key): value for key, value in entries.items()}
@@ -88,13 +95,6 @@ def _plain(key: object) -> str:
 
 def _error(value: object) -> ErrorInfo | None:
     return None if value is None else error_of(value)
-
-
-def _metadata(fields: Fields) -> dict[str, object]:
-    metadata = fields.get("metadata", {})
-    if type(metadata) is not dict:
-        raise Undecodable("metadata is not a map")
-    return named(metadata)
 
 
 def _uuid(fields: Fields) -> UUID:
