@@ -1,15 +1,17 @@
 """A job shares the fate of the caller's transaction; what is no open transaction of this database is refused."""
 
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
-from sqlalchemy import Column, Engine, Integer, MetaData, Table, event, insert, select, text
+from sqlalchemy import Column, Connection, Engine, Integer, MetaData, Table, event, insert, select, text
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from tests.conftest import Engines
 from tests.sql.conftest import LINE, Parts, new_job
 from wagoe_jobs.adapters.sql.connections import driver
+from wagoe_jobs.adapters.sql.sqlite import SQLite
 from wagoe_jobs.adapters.sql.wakeup import channel
 from wagoe_jobs.errors import BackendUnavailable, NotATransaction
 
@@ -254,3 +256,11 @@ def test_news_goes_out_once_and_with_the_commit(postgres_parts: Parts) -> None:
         heard += [notice.payload for notice in raw.notifies(timeout=0.1)]
         listening.invalidate()
     assert heard == [LINE]
+
+
+def test_aiosqlites_own_connection_is_asked_and_not_what_makes_it_look_synchronous() -> None:
+    """What SQLAlchemy puts around it knows no in_transaction."""
+    for in_transaction in (True, False):
+        driver = SimpleNamespace(in_transaction=in_transaction, isolation_level=None)
+        raw = SimpleNamespace(dbapi_connection=object(), driver_connection=driver)
+        assert SQLite().in_transaction(cast(Connection, SimpleNamespace(connection=raw))) is in_transaction
