@@ -20,7 +20,7 @@ from tests.servers import PostgresServer
 
 OURS = Contender(name="wagoe_jobs", module="bench.contender_wagoe", table="job_queue")
 SIZES = (20_000, 80_000)
-SLOW_JOBS, SLOTS, HANDLER_MS = 5_000, 50, 10
+SLOW_JOBS, SLOTS, HANDLER_MS = 20_000, 50, 10
 
 
 def main() -> int:
