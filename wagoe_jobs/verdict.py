@@ -9,8 +9,9 @@ import logging
 from dataclasses import replace
 from typing import assert_never
 
+from wagoe_jobs.core.clean import clean
 from wagoe_jobs.core.codec import PAYLOAD_LIMIT, encode_error, encode_value
-from wagoe_jobs.core.job import Job, Status, park, retry
+from wagoe_jobs.core.job import ErrorInfo, Job, Status, park, retry
 from wagoe_jobs.core.outcome import (
     Bury,
     Discard,
@@ -25,12 +26,16 @@ from wagoe_jobs.core.outcome import (
     Snooze,
     Step,
     Success,
+    clipped,
 )
 from wagoe_jobs.core.stored import follow_up
 from wagoe_jobs.failures import repr_of, text_of
 from wagoe_jobs.ports import Claim, Settlement
 
 log = logging.getLogger("wagoe_jobs")
+
+LOGGED = 500
+"""The most characters of an error that a log line shows."""
 
 
 def settlement_of(claim: Claim, job: Job, step: Step) -> Settlement:
@@ -101,13 +106,14 @@ def _details(details: object) -> object:
 
 
 def _say(job: Job, step: Step) -> None:
+    """Tell people of a failure on one bounded line; all of it is kept with the job."""
     match step:
         case RetryIn(delay, error):
             wait = delay.total_seconds()
-            log.warning(
-                "job %s (%s) failed, again in %.1f s: %s: %s", job.id, job.type, wait, error.type, error.message
-            )
+            log.warning("job %s (%s) failed, again in %.1f s: %s", job.id, clean(job.type), wait, _told(error))
         case Bury(error):
-            log.error(
-                "job %s (%s) failed for good, a dead letter now: %s: %s", job.id, job.type, error.type, error.message
-            )
+            log.error("job %s (%s) failed for good, a dead letter now: %s", job.id, clean(job.type), _told(error))
+
+
+def _told(error: ErrorInfo) -> str:
+    return clean(f"{error.type}: {clipped(error.message, LOGGED)}")

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from wagoe_jobs.cli.output import clean
+from wagoe_jobs.core.clean import clean
 from wagoe_jobs.ports import StatsTotals
 
 LINE_SECONDS = 2.0

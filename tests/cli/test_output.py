@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wagoe_jobs.cli.logs import CleanFormatter
-from wagoe_jobs.cli.output import Output, clean, clean_lines, plain
+from wagoe_jobs.cli.output import Output, clean_lines, plain
+from wagoe_jobs.core.clean import clean
 
 HOSTILE = "\x1b[31mred\x1b[0m \x9b2J [bold]b[/bold] :smile: \u202eevil \r\n\x00"
 

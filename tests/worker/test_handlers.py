@@ -167,3 +167,19 @@ def test_a_handler_may_change_its_args_without_changing_the_job(house: House) ->
     with Worker(house.runtime, Registry({"work": work})) as worker:
         assert worker.work_one()
     assert house.job(id).args == {"list": []}
+
+
+def test_what_a_handler_says_cannot_pose_as_a_log_line_of_its_own(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    forged = "no\n2026-01-01 ERROR wagoe_jobs: all is lost \x1b[2J" + "x" * 100_000
+
+    def fail(args: object) -> None:
+        raise ValueError(forged)
+
+    job = run(fail)
+    [line] = [record.getMessage() for record in caplog.records if "failed" in record.getMessage()]
+    assert "\n" not in line
+    assert "\x1b" not in line
+    assert r"no\n2026" in line
+    assert len(line) < 1_000
+    assert job.error is not None
+    assert "\n2026-01-01" in job.error.message

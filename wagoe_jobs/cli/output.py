@@ -9,37 +9,26 @@ import io
 import json
 import math
 import os
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Literal, TextIO
 
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
+
+from wagoe_jobs.core.clean import clean
 
 PIPED_WIDTH = 2_000
 """Where no terminal has a width, a row stays on its line, so that it can be searched."""
 ID_WIDTH = 36
 
-# C0, DEL and C1; line and paragraph separators; marks and overrides that reorder or hide text; half surrogates
-_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
-
-
-def clean(text: object) -> str:
-    """`text` on one line, its control characters spelled out as `\\x1b`."""
-    return _UNSAFE.sub(lambda match: _spelled(match[0]), str(text))
-
 
 def clean_lines(text: str) -> str:
     """`text` with its line breaks and tabs kept and nothing else that a terminal would obey."""
     return "\n".join(clean(line.replace("\t", "    ")) for line in text.splitlines())
-
-
-def _spelled(character: str) -> str:
-    return character.encode("unicode_escape").decode()
 
 
 def plain(value: object) -> object:
@@ -101,7 +90,9 @@ class Output:
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """A table; numbers are set to the right. No word is broken: an id is copied from narrow windows too."""
-        cells = [[(clean("" if cell is None else cell), _side(cell)) for cell in row] for row in rows]
+        cells: list[list[tuple[str, JustifyMethod]]] = [
+            [(clean("" if cell is None else cell), _side(cell)) for cell in row] for row in rows
+        ]
         table = Table(box=None, pad_edge=False, header_style="bold")
         for index, name in enumerate(columns):
             words = [word for row in cells for word in row[index][0].split()]
