@@ -249,7 +249,10 @@ class JobStore(Protocol):
         ...
 
     def search(self, wanted: JobFilter = JobFilter(), *, limit: int = 50, cursor: str | None = None) -> Page:
-        """Jobs by id, highest first: UUIDv7 ids make that newest first. Raises InvalidJob for a bad cursor."""
+        """Jobs by id, highest first: UUIDv7 ids make that newest first. A page holds 1 to 1,000.
+
+        Raises InvalidJob for another limit, or a cursor that no page gave.
+        """
         ...
 
     def failed_jobs(self, queue: str | None = None, *, limit: int = 50, cursor: str | None = None) -> Page:

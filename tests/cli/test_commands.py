@@ -190,9 +190,10 @@ def test_a_check_of_a_good_system_is_all_ok(script: Script):
     ]
 
 
-def test_a_check_never_makes_a_database(bare: Script, tmp_path: Path):
+@pytest.mark.parametrize("command", [("check",), ("db", "verify")])
+def test_looking_never_makes_a_database(bare: Script, tmp_path: Path, command: tuple[str, ...]):
     (tmp_path / "s.toml").write_text(f'[jobs]\nprovider="db"\n[jobs.db]\nurl="sqlite:///{tmp_path}/none.sqlite"\n')
-    told = bare("check", "-s", str(tmp_path / "s.toml"))
+    told = bare(*command, "-s", str(tmp_path / "s.toml"))
     assert told.code == 4
     assert "is not there yet" in told.out
     assert not (tmp_path / "none.sqlite").exists()

@@ -71,7 +71,7 @@ def _database_checks(jobs: JobsSettings, engine: Engine) -> Iterator[Finding]:
 
 def _schema(jobs: JobsSettings, engine: Engine) -> Finding:
     where = engine.url.set(query={}).render_as_string(hide_password=True)  # a query may hold a password too
-    if _file_to_come(engine):
+    if file_to_come(engine):
         return Finding("store", "wrong", f"{where} is not there yet: {_MAKE}", Exit.SCHEMA)
     try:
         faults = verify_schema(engine, schema=jobs.db.schema_name, table_prefix=jobs.db.table_prefix)
@@ -82,7 +82,7 @@ def _schema(jobs: JobsSettings, engine: Engine) -> Finding:
     return Finding("store", "ok", f"{where} answers, and its tables are as this version needs them")
 
 
-def _file_to_come(engine: Engine) -> bool:
+def file_to_come(engine: Engine) -> bool:
     """Whether looking would make the database: SQLite creates the file that it is asked to read."""
     path = engine.url.database if engine.url.drivername.startswith("sqlite") else None
     return path is not None and not Path(path).exists()

@@ -1,10 +1,12 @@
 """`wagoe-jobs db`: the tables of the db provider, made, printed and compared."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from wagoe_jobs.adapters.sql import schema_ddl, upgrade_schema, verify_schema
+from wagoe_jobs.cli.checks import file_to_come
 from wagoe_jobs.cli.exits import Exit
 from wagoe_jobs.cli.opened import open_database
 from wagoe_jobs.cli.options import AppOption, FilesOption, JsonOption
@@ -47,7 +49,10 @@ def print_sql(target: AppOption = None, settings: FilesOption = None, as_json: J
 def verify(target: AppOption = None, settings: FilesOption = None, as_json: JsonOption = False) -> None:
     """Compare the tables with what this version needs. Exits 4 when they differ."""
     with open_database(target, settings) as (jobs, engine):
-        faults = verify_schema(engine, schema=jobs.db.schema_name, table_prefix=jobs.db.table_prefix)
+        if file_to_come(engine):
+            faults: Sequence[str] = [f"{engine.url.database} is not there yet"]
+        else:
+            faults = verify_schema(engine, schema=jobs.db.schema_name, table_prefix=jobs.db.table_prefix)
     output = Output(as_json=as_json)
     if as_json:
         output.document({"ok": not faults, "faults": faults})

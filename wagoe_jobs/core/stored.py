@@ -15,6 +15,7 @@ from wagoe_jobs.core.job import ErrorInfo, Job, Priority, Status, from_micros
 from wagoe_jobs.core.outcome import UNDECODABLE
 from wagoe_jobs.errors import InvalidJob, Undecodable
 
+PAGE_LIMIT = 1_000
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -61,6 +62,13 @@ def checked_cursor(cursor: str) -> str:
     if not isinstance(cursor, str) or not _ID.fullmatch(cursor):
         raise InvalidJob("cursor", "must be what an earlier page gave")
     return cursor
+
+
+def checked_page(limit: int) -> int:
+    """How many jobs a page may hold. Raises InvalidJob for what is no number from 1 to 1,000."""
+    if type(limit) is not int or not 1 <= limit <= PAGE_LIMIT:
+        raise InvalidJob("limit", f"must be a whole number from 1 to {PAGE_LIMIT:,}")
+    return limit
 
 
 def follow_up(job: Job) -> str | None:

@@ -70,6 +70,17 @@ def case_pages_cover_everything_once(backend: Backend) -> None:
         assert _through(backend, limit) == [job.id for job in reversed(jobs)]
 
 
+@covers("search", State.READY)
+def case_a_page_of_no_or_too_many_jobs_is_refused(backend: Backend) -> None:
+    backend.put()
+    for limit in (0, -1, 1_001):
+        with raises(InvalidJob):
+            backend.store.search(limit=limit)
+        with raises(InvalidJob):
+            backend.store.failed_jobs(limit=limit)
+    assert len(backend.store.search(limit=1_000).jobs) == 1
+
+
 def _through(backend: Backend, limit: int) -> list[object]:
     ids: list[object] = []
     page = Page([], "")

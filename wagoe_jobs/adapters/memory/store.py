@@ -8,7 +8,7 @@ from wagoe_jobs.adapters.memory.line import Row
 from wagoe_jobs.adapters.memory.state import MemoryState
 from wagoe_jobs.core import codec
 from wagoe_jobs.core.job import Job, Status, checked_instant, redrive, to_micros
-from wagoe_jobs.core.stored import checked_cursor, follow_up, read_job
+from wagoe_jobs.core.stored import checked_cursor, checked_page, follow_up, read_job
 from wagoe_jobs.errors import Undecodable
 from wagoe_jobs.ports import JobFilter, Page
 
@@ -27,6 +27,7 @@ class MemoryJobStore:
 
     def search(self, wanted: JobFilter = JobFilter(), *, limit: int = 50, cursor: str | None = None) -> Page:
         matches = _matcher(wanted, None if cursor is None else checked_cursor(cursor))
+        limit = checked_page(limit)
         with self._state.lock:
             found = (row for row in self._state.rows.values() if matches(row))
             stored = [row.stored() for row in nlargest(limit + 1, found, key=lambda row: row.id)]

@@ -32,10 +32,8 @@ from wagoe_jobs.adapters.sql.rows import history_rows, jobs_of, queue_rows, stor
 from wagoe_jobs.adapters.sql.tables import FAILED, PROCESSING, READY, SCHEDULED
 from wagoe_jobs.core.job import Job, Status, checked_instant, redrive, to_micros
 from wagoe_jobs.core.outcome import UNDECODABLE
-from wagoe_jobs.core.stored import checked_cursor, follow_up, read_job
+from wagoe_jobs.core.stored import checked_cursor, checked_page, follow_up, read_job
 from wagoe_jobs.ports import JobFilter, Page
-
-PAGE_LIMIT = 1_000
 
 
 class SqlStore:
@@ -67,7 +65,7 @@ class SqlStore:
 
     def search(self, wanted: JobFilter = JobFilter(), *, limit: int = 50, cursor: str | None = None) -> Page:
         below = None if cursor is None else checked_cursor(cursor)
-        limit = max(1, min(limit, PAGE_LIMIT))
+        limit = checked_page(limit)
         both = union_all(*self._parts(wanted, below, limit + 1)).subquery()
         statement = select(both).order_by(both.c.id.desc()).limit(limit + 1)
         found = self._db.read(lambda conn: conn.execute(statement).all())
