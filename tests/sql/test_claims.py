@@ -15,7 +15,7 @@ from wagoe_jobs.adapters.sql import postgres_exchange
 from wagoe_jobs.adapters.sql.claim import PortableClaimer
 from wagoe_jobs.adapters.sql.connections import driver
 from wagoe_jobs.core.job import Priority, Status
-from wagoe_jobs.ports import Answer, Settlement
+from wagoe_jobs.ports import Answer, Hold, Settlement
 
 STRATEGIES = ["best", "portable"]
 
@@ -78,6 +78,20 @@ def test_a_portable_claim_takes_what_others_left_of_its_candidates(engine: Engin
     taken = other.queue.claim(LINE, "quick", 2)
     left = parts.db.write(lambda conn: claimer.take(conn, LINE, "slow", seen))
     assert [claim.id for claim in taken] + [claim.id for claim in left] == [str(job.id) for job in jobs]
+
+
+def test_a_row_that_someone_locks_costs_its_neighbours_no_lease(postgres_parts: Parts) -> None:
+    parts = postgres_parts
+    parts.queue.enqueue_many([new_job(), new_job()])
+    locked, free = parts.queue.claim(LINE, "w", 2)
+    queue = parts.db.tables.queue
+    ends = select(queue.c.lease_until).where(queue.c.id == free.id)
+    with parts.engine.connect() as reader, parts.engine.begin() as foreign:
+        foreign.execute(select(queue.c.id).where(queue.c.id == locked.id).with_for_update())
+        before = reader.execute(ends).scalar_one()
+        reader.rollback()
+        assert parts.queue.renew([locked, free]) == {locked: Hold.HELD, free: Hold.HELD}
+        assert reader.execute(ends).scalar_one() > before
 
 
 def test_an_idle_poll_on_sqlite_does_not_take_the_write_lock(sqlite_parts: Parts) -> None:

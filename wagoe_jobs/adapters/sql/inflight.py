@@ -23,7 +23,9 @@ class InFlight:
         self._lease_us = lease_us
         self._history = History(db)
         q, among, now = db.tables.queue.c, db.dialect.among, db.dialect.now()
-        self._lock = select(q.id, q.token, q.cancel_requested).where(among(q.id)).order_by(q.id).with_for_update()
+        self._look = select(q.id, q.token, q.cancel_requested).where(among(q.id)).order_by(q.id)
+        self._lock = self._look.with_for_update()
+        self._lock_what_is_free = self._look.with_for_update(skip_locked=True)
         rows = update(db.tables.queue).where(among(q.id))
         self._extend = rows.values(lease_until=now + bindparam("p_lease", type_=BigInteger))
         self._mark = rows.values(interrupted=true())
@@ -38,20 +40,23 @@ class InFlight:
         self._count = rows.values(**released(db), status=READY, abandoned=q.abandoned + 1)
 
     def renew(self, conn: Connection, claims: Sequence[Claim]) -> dict[Claim, Hold]:
-        held = self._held(conn, claims)
+        held = self._held(conn, claims, self._lock_what_is_free)
         if held:
             ids = self._db.dialect.ids(sorted(held))
             conn.execute(self._extend, {"ids": ids, "p_lease": self._lease_us, **self._db.clock()})
+        missed = [claim for claim in claims if claim.id not in held]
+        if missed:  # lost, or locked by someone: one row that hangs must not cost its neighbours their leases
+            held = {**held, **self._held(conn, missed, self._look)}
         return {claim: _hold(held.get(claim.id), claim) for claim in claims}
 
     def interrupt(self, conn: Connection, claims: Sequence[Claim]) -> int:
-        held = self._held(conn, claims)
+        held = self._held(conn, claims, self._lock)
         if held:
             conn.execute(self._mark, {"ids": self._db.dialect.ids(sorted(held))})
         return len(held)
 
     def hand_back(self, conn: Connection, claims: Sequence[Claim]) -> int:
-        held = self._held(conn, claims)
+        held = self._held(conn, claims, self._lock)
         cancelled = [id for id, row in held.items() if row.cancel_requested]
         self._history.move(conn, [end(id, Status.CANCELLED) for id in sorted(cancelled)])
         self._return(conn, self._give_back, sorted(held.keys() - set(cancelled)))
@@ -66,11 +71,11 @@ class InFlight:
         self._return(conn, self._count, sorted(row.id for row in back if not row.interrupted))
         return [told for told, _ in judged]
 
-    def _held(self, conn: Connection, claims: Sequence[Claim]) -> Mapping[str, Any]:
-        """The locked rows, by id, whose token is still that of a claim."""
+    def _held(self, conn: Connection, claims: Sequence[Claim], look: Any) -> Mapping[str, Any]:
+        """The rows that `look` finds, by id, whose token is still that of a claim."""
         ids = self._db.dialect.ids(sorted({claim.id for claim in claims}))
         tokens = {(claim.id, claim.token) for claim in claims}
-        rows = conn.execute(self._lock, {"ids": ids}).all()
+        rows = conn.execute(look, {"ids": ids}).all()
         return {row.id: row for row in rows if (row.id, row.token) in tokens}
 
     def _return(self, conn: Connection, statement: Any, ids: Sequence[str]) -> None:
