@@ -12,6 +12,7 @@ from uuid import UUID
 
 import pytest
 
+from tests.noise import noisy
 from wagoe_jobs.client import Jobs
 from wagoe_jobs.core.job import Status
 from wagoe_jobs.runtime import open_runtime
@@ -129,6 +130,7 @@ def test_a_signal_lets_the_running_job_end_and_leaves_the_others_ready(tmp_path:
     assert house.statuses() == [Status.COMPLETED] + [Status.PENDING] * 10
 
 
+@noisy
 @pytest.mark.fault(21)
 def test_a_job_that_outlives_the_grace_time_is_run_again_and_charged_nothing(tmp_path: Path):
     house = House(tmp_path, grace_ms=500)
@@ -168,6 +170,7 @@ def check_uncharged(jobs: Jobs, id: UUID) -> None:
     assert (job.status, job.repeats) == (Status.COMPLETED, 0)
 
 
+@noisy
 @pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
 def test_an_interrupt_after_the_first_signal_ends_the_process_at_once(tmp_path: Path, first: signal.Signals):
     house = House(tmp_path)
@@ -195,6 +198,7 @@ def test_a_second_term_does_not_hurry_it(tmp_path: Path):
     assert house.runs("ended") == 1
 
 
+@noisy
 def test_an_idle_worker_stops_soon(tmp_path: Path):
     house = House(tmp_path)
     house.enqueue(0.0)

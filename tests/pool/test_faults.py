@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 
+from tests.noise import noisy
 from tests.pool.conftest import OpenHouse
 from tests.pool.faulty import CALLED_BY_POOLS, FaultyQueue, When, healthy
 from tests.pool.house import House, Ledger, until
@@ -143,6 +144,7 @@ def test_each_loop_outlives_whatever_its_first_call_raises(
         assert pool.status().running
 
 
+@noisy
 @pytest.mark.timed
 @pytest.mark.fault(18, 19)
 @pytest.mark.parametrize("seconds", [3, 10])

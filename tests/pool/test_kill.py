@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.noise import noisy
 from tests.pool.conftest import OpenHouse
 from tests.pool.house import House, Ledger, until
 from wagoe_jobs.core.job import Job, Status
@@ -119,6 +120,7 @@ def test_kills_and_failures_use_up_the_same_attempts(open_durable: OpenHouse, le
     assert ledger.runs() == {"failed": 3}
 
 
+@noisy
 @pytest.mark.timed
 @pytest.mark.fault(2, 6)
 def test_an_abandoned_job_and_those_behind_it_start_in_time(open_durable: OpenHouse, ledger: Ledger) -> None:

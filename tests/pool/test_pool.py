@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.noise import noisy
 from tests.pool.house import House, Ledger, until
 from wagoe_jobs.core.job import Status
 from wagoe_jobs.errors import WiringError
@@ -65,6 +66,7 @@ def test_each_queue_has_slots_of_its_own(house: House) -> None:
         until(lambda: house.counts() == {Status.COMPLETED: 6})
 
 
+@noisy
 @pytest.mark.fault(20)
 def test_count_slots_run_side_by_side_and_the_status_lists_them(house: House) -> None:
     ids = [house.enqueue("sleep") for _ in range(4)]
@@ -109,6 +111,7 @@ def test_work_one_runs_one_job_without_a_start(house: House, ledger: Ledger) -> 
     assert ledger.lines() == ["0", "1"]
 
 
+@noisy
 def test_an_enqueue_wakes_an_idle_pool(house: House) -> None:
     began: list[float] = []
     with house.pool({"work": lambda args: began.append(time.monotonic())}, poll_interval=timedelta(seconds=30)):
@@ -121,6 +124,7 @@ def test_an_enqueue_wakes_an_idle_pool(house: House) -> None:
     assert sorted(waits)[2] < 0.1
 
 
+@noisy
 @pytest.mark.timed
 def test_a_due_job_starts_within_50_ms_of_its_time(house: House) -> None:
     began: list[float] = []
@@ -135,6 +139,7 @@ def test_a_due_job_starts_within_50_ms_of_its_time(house: House) -> None:
     assert sorted(late)[2] < 0.05
 
 
+@noisy
 @pytest.mark.timed
 def test_two_idle_queues_start_their_due_jobs_in_time(room: House) -> None:
     began: list[float] = []

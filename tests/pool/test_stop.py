@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.noise import noisy
 from tests.pool.conftest import OpenHouse
 from tests.pool.faulty import FaultyQueue, healthy
 from tests.pool.house import House, Ledger, until
@@ -85,6 +86,7 @@ def test_claims_that_a_slow_job_holds_up_go_back_uncharged_and_in_order(house: H
     assert {house.job(id).repeats for id in waiting} == {0}
 
 
+@noisy
 @pytest.mark.fault(21)
 def test_what_outlasts_the_grace_time_stays_claimed_and_is_reclaimed_uncharged(
     open_house: OpenHouse, ledger: Ledger, said: Said
@@ -123,6 +125,7 @@ def test_a_handler_that_ends_after_the_stop_reports_nothing(house: House) -> Non
     assert house.job(id).status is Status.RUNNING
 
 
+@noisy
 @pytest.mark.fault(4)
 def test_leases_are_renewed_until_the_last_handler_of_a_stopping_pool_has_returned(
     open_house: OpenHouse, ledger: Ledger
@@ -139,6 +142,7 @@ def test_leases_are_renewed_until_the_last_handler_of_a_stopping_pool_has_return
     assert (job.status, job.repeats) == (Status.COMPLETED, 0)
 
 
+@noisy
 def test_a_stop_wakes_idle_slots_at_once(house: House) -> None:
     pool = house.pool({"work": nothing}, count=8, poll_interval=timedelta(seconds=30))
     pool.start()
@@ -160,6 +164,7 @@ class HangingQueue(FaultyQueue):
         return super().call(name, method, *args, **options)
 
 
+@noisy
 @pytest.mark.fault(18)
 def test_a_stop_while_the_store_hangs_takes_little_longer_than_one_time_out(
     room: House, monkeypatch: pytest.MonkeyPatch

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.noise import noisy
 from tests.pool.conftest import OpenHouse
 from tests.pool.faulty import FaultyQueue, healthy
 from tests.pool.house import House, Ledger, until
@@ -156,6 +157,7 @@ def test_handing_back_does_not_stop_fetching_for_good(house: House) -> None:
         assert max(recorder.claimed) >= 64
 
 
+@noisy
 def test_a_claimed_job_never_waits_50_ms_behind_slow_ones(room: House) -> None:
     """One in 200 takes 300 ms, the others next to nothing."""
     recorder, watched = recorded(room)
@@ -172,6 +174,7 @@ def test_a_claimed_job_never_waits_50_ms_behind_slow_ones(room: House) -> None:
     assert recorder.longest_wait <= 0.05
 
 
+@noisy
 @pytest.mark.parametrize("ms", [5, 30, 100])
 def test_a_claimed_job_never_waits_50_ms_behind_its_like(room: House, ms: int) -> None:
     recorder, watched = recorded(room)
@@ -181,6 +184,7 @@ def test_a_claimed_job_never_waits_50_ms_behind_its_like(room: House, ms: int) -
     assert recorder.longest_wait <= 0.05
 
 
+@noisy
 def test_finished_work_is_settled_within_10_ms_while_other_work_runs(room: House) -> None:
     recorder, watched = recorded(room)
     gate = Gate()
@@ -249,6 +253,7 @@ def test_idle_slots_hear_of_new_work_while_the_one_that_fetched_is_in_a_long_job
         gate.opened.set()
 
 
+@noisy
 def test_an_idle_pool_uses_next_to_no_cpu(house: House) -> None:
     house.enqueue()
     with house.pool({"work": nothing}, count=10):
@@ -259,6 +264,7 @@ def test_an_idle_pool_uses_next_to_no_cpu(house: House) -> None:
         assert time.process_time() - began < 0.2
 
 
+@noisy
 def test_a_handler_that_outlasts_its_time_out_is_settled_at_once_and_its_slot_replaced(
     house: House, ledger: Ledger, said: Callable[[], str]
 ) -> None:
@@ -327,6 +333,7 @@ def test_an_async_handler_that_blocks_its_loop_is_lost_like_any_other(room: Hous
         until(lambda: pool.status().lost == 0)
 
 
+@noisy
 def test_handlers_that_await_run_in_every_slot(open_house: OpenHouse) -> None:
     house = open_house()
 
@@ -342,6 +349,7 @@ def test_handlers_that_await_run_in_every_slot(open_house: OpenHouse) -> None:
     assert {house.job(id).result for id in ids} == {1}
 
 
+@noisy
 def test_a_due_job_of_high_priority_starts_in_time_under_load(house: House) -> None:
     """The only slot never runs dry, so it never looks out for due jobs; the next regular round is hours away."""
     late: list[float] = []

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import pytest
 
+from tests.noise import noisy
 from tests.pool.conftest import OpenHouse
 from tests.pool.faulty import FaultyQueue, When, healthy
 from tests.pool.house import House, Ledger, until
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.timed
 SHORT = timedelta(milliseconds=300)
 
 
+@noisy
 @pytest.mark.fault(3)
 def test_no_two_renewals_of_a_claim_are_further_apart_than_half_the_lease(open_house: OpenHouse) -> None:
     """Read from the rows every 10 ms; in the last third the pool is stopping."""
@@ -136,6 +138,7 @@ def test_a_renewal_that_fails_is_no_loss(open_house: OpenHouse, ledger: Ledger) 
     assert ledger.runs() == {"run": 1}
 
 
+@noisy
 @pytest.mark.fault(18)
 def test_a_renewal_that_fails_once_is_tried_again_long_before_the_next_is_due(open_house: OpenHouse) -> None:
     room = open_house(timedelta(seconds=6))
