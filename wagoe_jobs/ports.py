@@ -10,6 +10,7 @@ exception crosses a port. A capability is a protocol of its own, asked for with 
     JobStore, JobStats    every job, to be read and counted
     IdempotencyStore      keys that are taken once
     RecurringState        schedules, and the lease of who fires them
+    WorkerPresence        which workers there are, for people to look at
     JobRegistry, JobWorker
     Runtime               the parts of one backend
 
@@ -26,23 +27,30 @@ from uuid import UUID
 from wagoe_jobs.core.job import Job
 from wagoe_jobs.values import (
     Answer,
+    Beat,
     Claim,
     Claimed,
     Hold,
     JobFilter,
     Page,
+    PresentWorker,
     QueueStats,
     Reclaimed,
+    RunningJob,
     Schedule,
     Settlement,
     StatsTotals,
     Taken,
+    WorkerCard,
 )
 
 __all__ = [
     "BATCH_LIMIT",
     "DEFAULT_LEASE",
+    "GONE_AFTER",
+    "RUNNING_LIMIT",
     "Answer",
+    "Beat",
     "Claim",
     "Claimed",
     "Hold",
@@ -56,9 +64,11 @@ __all__ = [
     "LeasedJobQueue",
     "OnceJobQueue",
     "Page",
+    "PresentWorker",
     "QueueStats",
     "Reclaimed",
     "RecurringState",
+    "RunningJob",
     "Runtime",
     "Schedule",
     "Settlement",
@@ -67,12 +77,18 @@ __all__ = [
     "TransactionalJobQueue",
     "WakeUp",
     "WakingJobQueue",
+    "WorkerCard",
+    "WorkerPresence",
     "transactional_queue",
 ]
 
 DEFAULT_LEASE = timedelta(seconds=60)
 BATCH_LIMIT = 500
 """The most rows that one promotion or reclaim step touches."""
+GONE_AFTER = timedelta(minutes=5)
+"""How long a worker that is not heard of is still listed."""
+RUNNING_LIMIT = 100
+"""The most running jobs that are kept of one worker."""
 
 
 class JobQueue(Protocol):
@@ -344,6 +360,34 @@ class RecurringState(Protocol):
         ...
 
 
+@runtime_checkable
+class WorkerPresence(Protocol):
+    """Which workers there are and what they are at, for people to look at; the worker's own word, seconds old.
+
+    Nothing is decided by it: a claim's lease alone says whether its holder is gone. A worker that has not been heard
+    of for GONE_AFTER is no longer listed, and is forgotten by whoever announces or lists, at most BATCH_LIMIT at once.
+    """
+
+    def announce(self, card: WorkerCard) -> WorkerCard:
+        """Keep the card, and answer it with `started_us`: the one it brings, else the store's now.
+
+        It replaces the card of that name and what its beats told; announcing is a beat without news.
+        """
+        ...
+
+    def beat(self, name: str, beat: Beat) -> bool:
+        """Keep what the worker is at; False when it is no longer listed: announce it again."""
+        ...
+
+    def leave(self, name: str) -> bool:
+        """Forget the worker; False when it was not listed."""
+        ...
+
+    def list(self) -> Sequence[PresentWorker]:
+        """Those that were heard of lately, by name in the order of its code points."""
+        ...
+
+
 class JobRegistry(Protocol):
     """Which function runs which type, asked for every job."""
 
@@ -376,7 +420,7 @@ class Runtime:
     idempotency: IdempotencyStore | None = None
     recurring: RecurringState | None = None
     outcomes: object | None = None
-    presence: object | None = None
+    presence: WorkerPresence | None = None
 
 
 def transactional_queue(queue: JobQueue) -> bool:

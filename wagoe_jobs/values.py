@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import NamedTuple
 
-from wagoe_jobs.core.job import Job, Status
+from wagoe_jobs.core.job import Job, Status, checked_name
 
 
 class Claim(NamedTuple):
@@ -148,3 +148,60 @@ class Schedule(NamedTuple):
     args: str
     first_seen_us: int = 0
     last_tick_us: int | None = None
+
+
+class RunningJob(NamedTuple):
+    """A job that a worker has been running since this instant of the store. The type is what the payload says."""
+
+    id: str
+    type: str
+    since_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerCard:
+    """Who a worker is: `name` is its own from start to stop, `slots` how many jobs it runs at a time.
+
+    `started_us` is an instant of the store's, zero until the store has set it. Raises InvalidJob for a name, host
+    or version that is not 1 to 200 printable characters.
+    """
+
+    name: str
+    host: str
+    pid: int
+    version: str
+    queues: Sequence[str]
+    job_types: Sequence[str]
+    slots: int
+    started_us: int = 0
+
+    def __post_init__(self) -> None:
+        for path in ("name", "host", "version"):
+            checked_name(path, getattr(self, path))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beat:
+    """What a worker is at: how long ago it last asked for work, None before it did, and what it runs.
+
+    `running` holds some of its `running_count` jobs, those that have run longest; of more than RUNNING_LIMIT a store
+    keeps the first so many.
+    """
+
+    polled: timedelta | None = None
+    running: Sequence[RunningJob] = ()
+    running_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PresentWorker:
+    """A worker as the store last heard of it: `age` ago, with an announcement or a beat.
+
+    `polled_us` is the store's instant at which it last asked for work, None before its first beat that tells one.
+    """
+
+    card: WorkerCard
+    age: timedelta
+    polled_us: int | None = None
+    running: Sequence[RunningJob] = ()
+    running_count: int = 0
