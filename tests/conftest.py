@@ -1,8 +1,9 @@
 """Servers, databases and engines for tests. What is missing fails the run; nothing is skipped.
 
-`postgres` is one private server for the whole run. A test gets a database of its own: `postgres_url`, or
-`sqlite_path` for a file; `database_url` runs a test against both. `engines` makes engines and disposes of them.
-`backend` runs a test of the contract against every adapter.
+`postgres`, `mariadb` and `redis_server` are one private server each for the whole run. A test gets a database of
+its own: `postgres_url`, `mariadb_url`, `redis_url`, or `sqlite_path` for a file; `database_url` runs a test against
+each kind of SQL database. `engines` makes engines and disposes of them. `backend` runs a test of the contract
+against every adapter.
 """
 
 import signal
@@ -16,7 +17,7 @@ from sqlalchemy import Engine, create_engine
 pytest.register_assert_rewrite("wagoe_jobs.testing")
 
 from tests import backends  # noqa: E402  after the line above, which must come before the import it is about
-from tests.servers import PostgresServer  # noqa: E402
+from tests.servers import MariaDbServer, PostgresServer, RedisServer  # noqa: E402
 from wagoe_jobs.testing import contract  # noqa: E402
 from wagoe_jobs.testing.contract import Backend  # noqa: E402
 
@@ -51,6 +52,32 @@ def postgres() -> Iterator[PostgresServer]:
 def postgres_url(postgres: PostgresServer) -> Iterator[str]:
     """A new, empty database."""
     with postgres.database() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariaDbServer]:
+    with MariaDbServer() as server:
+        yield server
+
+
+@pytest.fixture
+def mariadb_url(mariadb: MariaDbServer) -> Iterator[str]:
+    """A new, empty database."""
+    with mariadb.database() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+def redis_url(redis_server: RedisServer) -> Iterator[str]:
+    """An empty database."""
+    with redis_server.database() as url:
         yield url
 
 
@@ -95,6 +122,11 @@ def engine(engines: Engines, database_url: str) -> Engine:
 @pytest.fixture
 def postgres_engine(engines: Engines, postgres_url: str) -> Engine:
     return engines(postgres_url)
+
+
+@pytest.fixture
+def mariadb_engine(engines: Engines, mariadb_url: str) -> Engine:
+    return engines(mariadb_url)
 
 
 @pytest.fixture
