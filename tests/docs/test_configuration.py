@@ -13,9 +13,9 @@ from wagoe_jobs.settings.names import leaves
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = ROOT / "settings"
-NONE = {"on_outcome", "db.url", "db.schema", "redis.url", "redis.username", "redis.password", "redis.sentinel"}
-NONE |= {"workers.queue_name"}
-TABLED = ("redis", "recurring", "scheduler", "expect_success", "retention")
+NONE = {"on_outcome", "db.url", "db.schema", "workers.queue_name", "redis.url", "redis.username", "redis.password"}
+NONE |= {f"redis.sentinel.{name}" for name in ("service", "nodes", "username", "password")}
+TABLED = ("recurring", "scheduler", "expect_success", "retention")
 
 
 def known() -> dict[str, object]:
@@ -25,7 +25,7 @@ def known() -> dict[str, object]:
     for path, _ in leaves(JobsSettings):
         value = dumped
         for name in path:
-            value = value[name]
+            value = None if value is None else value[name]
         found[".".join(path)] = value
     return found
 
@@ -69,12 +69,12 @@ def test_the_page_lists_every_setting_that_can_be_used_with_its_default():
 
 
 @pytest.mark.parametrize("node", ["web", "worker"])
-@pytest.mark.parametrize("store", ["sql", "memory"])
+@pytest.mark.parametrize("store", ["sql", "redis", "memory"])
 def test_every_combination_of_files_loads(node: str, store: str):
     settings = load_settings(SETTINGS / "jobs.toml", SETTINGS / f"{store}.toml", SETTINGS / f"{node}.toml", environ={})
     assert settings.jobs is not None
     assert (settings.jobs.workers.count == 0) == (node == "web")
-    assert settings.jobs.provider == ("db" if store == "sql" else "memory")
+    assert settings.jobs.provider == {"sql": "db"}.get(store, store)
 
 
 def test_a_slip_in_a_file_is_refused_with_its_path(tmp_path: Path):

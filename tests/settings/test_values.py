@@ -2,6 +2,7 @@
 
 import logging
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
@@ -96,6 +97,8 @@ def test_two_spellings_of_one_name_are_refused_with_both() -> None:
         ({"workers": {"retry_config": {"jiter": True}}}, "jobs.workers.retry_config.jiter", "did you mean jitter?"),
         ({"db": {"schema_name": "x"}}, "jobs.db.schema_name", "did you mean schema?"),
         ({"redis": {"pasword": "x"}}, "jobs.redis.pasword", "did you mean password?"),
+        ({"redis": {"sentinel": {"node": ["a:1"]}}}, "jobs.redis.sentinel.node", "did you mean nodes?"),
+        ({"redis": {"service": "x"}}, "jobs.redis.service", "did you mean sentinel.service?"),
         ({"scheduler": {"zzz": 1}}, "jobs.scheduler.zzz", "there are enabled, idempotency_ttl_ms"),
         ({"recurring": {"a b": {"corn": "x"}}}, 'jobs.recurring."a b".corn', "did you mean cron?"),
         ({5: 1}, "jobs.5", "no such setting"),
@@ -116,7 +119,7 @@ def test_an_unknown_name_is_refused_with_the_nearest(jobs: dict[str, object], pa
         "workers.scheduled_interval_ms", "workers.reclaim_interval_ms", "workers.requeue_delay_ms",
         "workers.max_requeue_age_ms", "workers.max_requeues", "workers.processes", "scheduler.tick_ms",
         "scheduler.lease_ms", "scheduler.watch_ms", "retention.completed_days", "retention.dead_letter_days",
-        "workers.retry_config.initial_delay_ms", "workers.retry_config.max_delay_ms", "redis.port",
+        "workers.retry_config.initial_delay_ms", "workers.retry_config.max_delay_ms", "redis.port", "redis.timeout_ms",
     ],
 )  # fmt: skip
 def test_a_number_that_is_none_or_impossible_is_refused(path: str, wrong: object) -> None:
@@ -176,8 +179,6 @@ def test_a_value_that_cannot_be_is_refused(jobs: dict[str, object], path: str, r
 @pytest.mark.parametrize(
     ("jobs", "path", "capability"),
     [
-        ({"provider": "redis"}, "jobs.provider", "redis provider"),
-        ({"redis": {"port": 6380}}, "jobs.redis", "redis provider"),
         ({"provider": "db", "workers": {"processes": 2}}, "jobs.workers.processes", "several processes"),
         ({"workers": {"virtual_threads": True}}, "jobs.workers.virtual_threads", "asyncio slots"),
         ({"recurring": {"a": {"cron": "0 2 * * *"}}}, "jobs.recurring", "recurring jobs"),
@@ -198,6 +199,91 @@ def test_a_setting_that_nothing_would_obey_is_refused(jobs: dict[str, object], p
 
 def test_a_later_capability_written_with_its_defaults_asks_for_nothing() -> None:
     assert load(redis={"port": 6379}, recurring={}, scheduler={"enabled": False}, retention={"completed_days": 7})
+
+
+REDIS = "redis://jobs@r"
+WATCHERS = {"service": "jobs", "nodes": ["s1:26379"]}
+
+
+@pytest.mark.parametrize(
+    ("redis", "path", "reason"),
+    [
+        ({"url": REDIS, "host": "localhost"}, "host", "together with url"),
+        ({"url": REDIS, "port": 6379}, "port", "together with url"),
+        ({"url": REDIS, "db": 1}, "db", "together with url"),
+        ({"url": REDIS, "username": "a"}, "username", "together with url"),
+        ({"url": REDIS, "password": "a"}, "password", "together with url"),
+        ({"url": REDIS, "ssl": True}, "ssl", "together with url"),
+        ({"url": REDIS, "sentinel": WATCHERS}, "sentinel", "together with url"),
+        ({"host": "r", "sentinel": WATCHERS}, "host", "together with sentinel"),
+        ({"cluster": True, "sentinel": WATCHERS}, "cluster", "together with sentinel"),
+        ({"cluster": True, "db": 1}, "db", "together with cluster"),
+        ({"url": "http://r"}, "url", "redis://user:password@host:6379/0"),
+        ({"url": "r:6379"}, "url", "redis://user:password@host:6379/0"),
+        ({"url": "redis://r:99999"}, "url", "redis://user:password@host:6379/0"),
+        ({"url": "redis://:a@b@r"}, "url", "an @ too many"),
+        ({"url": " "}, "url", "must not be empty"),
+        ({"host": "redis://r"}, "host", "written as url"),
+        ({"host": "a@r"}, "host", "written as url"),
+        ({"host": ""}, "host", "must not be empty"),
+        ({"sentinel": {"nodes": ["s1:26379"]}}, "sentinel.service", "is missing"),
+        ({"sentinel": {"service": "jobs"}}, "sentinel.nodes", "is missing"),
+        ({"sentinel": {"service": "jobs", "nodes": []}}, "sentinel.nodes", "at least one"),
+        ({"sentinel": {"service": "jobs", "nodes": "s1:26379"}}, "sentinel.nodes", "must be a list"),
+        ({"sentinel": {"service": "jobs", "nodes": ["s1:1", "s2"]}}, "sentinel.nodes[1]", "host:port"),
+        ({"sentinel": {"service": "jobs", "nodes": ["::1"]}}, "sentinel.nodes[0]", "host:port"),
+        ({"sentinel": {"service": "jobs", "nodes": ["s1:0"]}}, "sentinel.nodes[0]", "host:port"),
+        ({"sentinel": "s1:26379"}, "sentinel", "must be a table"),
+        ({"prefix": "wagoe:"}, "prefix", "one hash tag"),
+        ({"prefix": "{}:"}, "prefix", "one hash tag"),
+        ({"prefix": "{a}{b}:"}, "prefix", "one hash tag"),
+        ({"prefix": "{a:"}, "prefix", "one hash tag"),
+        ({"prefix": "{{a}}:"}, "prefix", "one hash tag"),
+        ({"prefix": ""}, "prefix", "must not be empty"),
+    ],
+)  # fmt: skip
+def test_a_redis_that_cannot_be_is_refused(redis: dict[str, object], path: str, reason: str) -> None:
+    error = refusal(provider="redis", redis=redis)
+    assert (error.path, reason in error.reason) == (f"jobs.redis.{path}", True), str(error)
+
+
+def test_a_redis_may_be_told_in_four_ways() -> None:
+    assert load(provider="redis").redis.host == "localhost"
+    url = load(provider="redis", redis={"url": "rediss://u:%40@r:1/2"}).redis.url
+    assert url is not None
+    assert url.get_secret_value() == "rediss://u:%40@r:1/2"
+    sentinel = load(provider="redis", redis={"sentinel": {**WATCHERS, "nodes": ["s1:26379", "[::1]:5"]}}).redis.sentinel
+    assert sentinel is not None
+    assert sentinel.addresses == (("s1", 26379), ("::1", 5))
+    cluster = load(provider="redis", redis={"host": "node1", "cluster": True, "prefix": "shop:{jobs}:"}).redis
+    assert (cluster.cluster, cluster.prefix, cluster.timeout) == (True, "shop:{jobs}:", timedelta(seconds=10))
+
+
+@pytest.mark.parametrize(
+    ("weaker", "stronger", "kept"),
+    [
+        ("host = 'a'\nport = 1\npassword = 'x'", {"url": REDIS}, {"url"}),
+        ("url = 'redis://r'", {"host": "a"}, {"host"}),
+        ("host = 'a'\nport = 1\nusername = 'u'", {"sentinel": WATCHERS}, {"username", "sentinel"}),
+        ("sentinel = {service = 'jobs', nodes = ['a:1']}", {"url": REDIS}, {"url"}),
+        ("sentinel = {service = 'jobs', nodes = ['a:1']}", {"sentinel": {"service": "other"}}, {"sentinel"}),
+        ("prefix = '{a}'", {"url": REDIS}, {"prefix", "url"}),
+    ],
+)
+def test_a_stronger_source_may_tell_another_redis(
+    weaker: str, stronger: dict[str, object], kept: set[str], tmp_path: Path
+) -> None:
+    (tmp_path / "jobs.toml").write_text(f"[jobs]\nprovider = 'redis'\n[jobs.redis]\n{weaker}\n")
+    jobs = load_settings(tmp_path / "jobs.toml", given={"jobs": {"redis": stronger}}, environ={}).jobs
+    assert jobs is not None
+    assert jobs.redis.model_fields_set == kept
+
+
+@pytest.mark.parametrize("redis", [{"url": REDIS}, {"host": "r"}, {"sentinel": WATCHERS}, {"cluster": True}])
+def test_a_redis_without_a_provider_is_refused(redis: dict[str, object]) -> None:
+    error = refusal(redis=redis)
+    assert (error.path, "jobs.redis is given" in error.reason) == ("jobs.provider", True)
+    assert load(provider="memory", redis=redis).provider == "memory"
 
 
 def test_memory_cannot_span_processes() -> None:
@@ -231,6 +317,13 @@ SECRET = "hunter2-4711"
         {"redis": {"url": f"redis://:{SECRET}@r"}},
         {"redis": {"password": SECRET}},
         {"redis": {"sentinel": {"password": SECRET}}},
+        {"provider": "redis", "redis": {"url": f"redis://:{SECRET}@r"}},
+        {"provider": "redis", "redis": {"url": f"redis://:{SECRET}@r@b"}},
+        {"provider": "redis", "redis": {"url": f"redis://:{SECRET}@r:x"}},
+        {"provider": "redis", "redis": {"url": f"//:{SECRET}@r"}},
+        {"provider": "redis", "redis": {"host": f"redis://:{SECRET}@r"}},
+        {"provider": "redis", "redis": {"sentinel": {**WATCHERS, "password": SECRET}}},
+        {"provider": "redis", "redis": {"sentinel": {**WATCHERS, "nodes": [f"u:{SECRET}@r"]}}},
         {"db": {"url": [SECRET]}},
         {"db": {"table_prefix": f"{SECRET}!"}},
         {"db": SECRET},

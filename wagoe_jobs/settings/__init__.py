@@ -14,6 +14,7 @@ from wagoe_jobs.settings.tables import (
     RetentionSettings,
     RetrySettings,
     SchedulerSettings,
+    SentinelSettings,
     WorkersSettings,
 )
 
@@ -26,6 +27,7 @@ __all__ = [
     "RetentionSettings",
     "RetrySettings",
     "SchedulerSettings",
+    "SentinelSettings",
     "Settings",
     "WorkersSettings",
     "load_settings",

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 ABSENT = {
     "on_outcome": "outcome hooks",
     "report_failures_every_ms": "failure reports",
-    "redis": "the redis provider",
     "workers.processes": "several processes of one worker node",
     "workers.virtual_threads": "asyncio slots",
     "recurring": "recurring jobs",
@@ -30,8 +29,6 @@ HARMLESS: Mapping[str, object] = {"scheduler": {"enabled": False}}
 
 def refuse_absent(settings: "JobsSettings") -> None:
     """Raises Refused for the first setting that nothing would obey."""
-    if settings.provider == "redis":
-        raise Refused("provider", "the redis provider is not part of this version: use memory or db")
     for path, capability in ABSENT.items():
         value, default = _at(settings, path), _at(type(settings).model_construct(), path)
         if value != default and _given(value) != HARMLESS.get(path):

@@ -35,8 +35,15 @@ from wagoe_jobs.settings.values import Hours, log, refuse_naive
 TABLES: Mapping[str, type[Table]] = {"jobs": JobsSettings, "retention": RetentionSettings}
 T = TypeVar("T", bound=Table)
 
-NAMED_ALIKE = ({"queues", "queue_name"},)
-"""Names for one thing: a stronger source that gives one of a set replaces whichever a weaker one gave."""
+_SERVER = frozenset({"host", "port", "db", "username", "password", "ssl"})
+REPLACED: Mapping[str, frozenset[str]] = {
+    "queues": frozenset({"queue_name"}),
+    "queue_name": frozenset({"queues"}),
+    "url": _SERVER | {"sentinel"},
+    "host": frozenset({"url", "sentinel"}),
+    "sentinel": frozenset({"url", "host", "port"}),
+}
+"""Names for one thing: a stronger source that gives the first makes void what a weaker one gave of the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +127,7 @@ def laid_over(weaker: Mapping[str, Any], stronger: Mapping[str, Any]) -> dict[st
 
 def _over(table: type[Table], weaker: Mapping[str, Any], stronger: Mapping[str, Any]) -> dict[str, Any]:
     annotations = names_of(table)
-    replaced = {name for alike in NAMED_ALIKE if alike & stronger.keys() for name in alike}
+    replaced = {name for given in stronger for name in REPLACED.get(given, ())}
     merged = {name: value for name, value in weaker.items() if name not in replaced}
     for name, given in stronger.items():
         merged[name] = _one_over(annotations[name], merged.get(name), given)

@@ -6,7 +6,7 @@ Values are never coerced: a number in quotes, or true for 1, is refused.
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -22,16 +22,21 @@ from wagoe_jobs.settings.values import (
     Args,
     AutoOrBool,
     Days,
+    Host,
     Hours,
     Interval,
     Name,
     Names,
+    Nodes,
+    Prefix,
     Provider,
+    RedisUrl,
     Reference,
     Secret,
     Span,
     Text,
     Zone,
+    host_and_port,
     log,
 )
 
@@ -48,19 +53,69 @@ class DbSettings(Table):
     timeout_ms: Span = 10_000
 
 
-class RedisSettings(Table):
-    """`jobs.redis`: a url, or host and port and what goes with them."""
+class SentinelSettings(Table):
+    """`jobs.redis.sentinel`: the watchers, of which any tells where the primary of `service` is.
 
-    url: Secret | None = None
-    host: Text = "localhost"
+    `username` and `password` are for the watchers themselves; those beside this table are for the servers.
+    """
+
+    service: Text
+    nodes: Nodes
+    username: Text | None = None
+    password: Secret | None = None
+
+    @property
+    def addresses(self) -> tuple[tuple[str, int], ...]:
+        """Host and port of each watcher."""
+        return tuple(host_and_port(node) for node in self.nodes)
+
+
+class RedisSettings(Table):
+    """`jobs.redis`: a url, or host and port and what goes with them, or watchers who know the server.
+
+    Not needed when the application lends its client. `timeout_ms` is how long one answer may take.
+    """
+
+    url: RedisUrl | None = None
+    host: Host = "localhost"
     port: Annotated[int, Field(ge=1, le=65_535)] = 6379
     db: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     username: Text | None = None
     password: Secret | None = None
     ssl: bool = False
-    prefix: Text = "{wagoe}:"
-    sentinel: Annotated[dict[str, Any] | None, Field(repr=False)] = None
+    prefix: Prefix = "{wagoe}:"
+    sentinel: SentinelSettings | None = None
     cluster: bool = False
+    timeout_ms: Span = 10_000
+
+    @model_validator(mode="after")
+    def _one_address(self) -> "RedisSettings":
+        address = "url" if self.url is not None else "sentinel" if self.sentinel is not None else "cluster"
+        for name in _EXCLUDED[address] if getattr(self, address) else ():
+            if name in self.model_fields_set and getattr(self, name) not in (None, False):
+                raise Refused(name, f"cannot be given together with {address}: {_INSTEAD[address]}")
+        return self
+
+    @property
+    def names_a_server(self) -> bool:
+        """Whether anything here says where redis is."""
+        return self.url is not None or self.sentinel is not None or self.host != "localhost" or self.cluster
+
+    @property
+    def timeout(self) -> timedelta:
+        return _ms(self.timeout_ms)
+
+
+_EXCLUDED = {
+    "url": ("host", "port", "db", "username", "password", "ssl", "sentinel"),
+    "sentinel": ("host", "port", "cluster"),
+    "cluster": ("db",),
+}
+_INSTEAD = {
+    "url": "the url says it all, as rediss://user:password@host:6379/0",
+    "sentinel": "its nodes tell where the server is",
+    "cluster": "a cluster has database 0 alone",
+}
 
 
 class RetrySettings(Table):
@@ -216,6 +271,8 @@ class JobsSettings(Table):
             raise Refused("workers.processes", "the memory provider lives in one process: use 1, or provider = db")
         if self.db.url is not None and "provider" not in self.model_fields_set:
             raise Refused("provider", 'is missing: jobs.db.url is given, so write provider = "db", or "memory"')
+        if self.redis.names_a_server and "provider" not in self.model_fields_set:
+            raise Refused("provider", 'is missing: jobs.redis is given, so write provider = "redis", or "memory"')
         refuse_absent(self)
         if self.provider == "memory" and self.workers.count == 0:
             log.warning("jobs.workers.count: 0 with the memory provider: nothing will ever run these jobs")

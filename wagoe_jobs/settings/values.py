@@ -4,9 +4,11 @@ A check raises ValueError, which pydantic collects; no text of one quotes the va
 """
 
 import logging
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
@@ -19,6 +21,9 @@ log = logging.getLogger("wagoe_jobs.settings")
 
 PROVIDER_ALIASES = {"in-memory": "memory", "in_memory": "memory", "database": "db"}
 SECOND, HOUR, DAY = 1_000, 3_600_000, 86_400_000
+_ONE_HASH_TAG = re.compile(r"[^{}]*\{[^{}]+\}[^{}]*")
+_REDIS_SCHEMES = ("redis", "rediss", "unix")
+_NO_REDIS_URL = "must be an address as redis://user:password@host:6379/0, rediss://... or unix:///path"
 
 
 def _name(name: str) -> str:
@@ -86,6 +91,55 @@ def _one_line(text: str) -> str:
     return text
 
 
+def _redis_url(secret: SecretStr) -> SecretStr:
+    try:
+        parts = urlsplit(secret.get_secret_value())
+        usable = parts.scheme in _REDIS_SCHEMES and parts.port != 0
+    except ValueError:  # its text may quote the password
+        raise ValueError(_NO_REDIS_URL) from None
+    if not usable:
+        raise ValueError(_NO_REDIS_URL)
+    if "@" in parts.netloc.rpartition("@")[0]:  # what follows it may be read as the host, which errors tell
+        raise ValueError("has an @ too many: one in a password is written as %40")
+    return secret
+
+
+def _host(text: str) -> str:
+    # A whole address here may hold a password, and a host is shown.
+    if re.search(r"[/@\s]", text):
+        raise ValueError("must be the name of a host alone: a whole address is written as url")
+    return text
+
+
+def _prefix(text: str) -> str:
+    if not _ONE_HASH_TAG.fullmatch(text):
+        raise ValueError(
+            "must hold one hash tag, as {wagoe}: or shop:{jobs}: do; it keeps all keys on one cluster node"
+        )
+    return text
+
+
+def host_and_port(node: str) -> tuple[str, int]:
+    """The two parts of "host:port", or "[::1]:port"; raises ValueError."""
+    host, colon, port = node.rpartition(":")
+    bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    bracketed = bare != host or ":" not in host
+    if not (colon and bare and bracketed and port.isascii() and port.isdigit() and 0 < int(port) <= 65_535):
+        raise ValueError("must be written as host:port, as sentinel1:26379")
+    return _host(bare), int(port)
+
+
+def _node(node: str) -> str:
+    host_and_port(node)
+    return node
+
+
+def _nodes(nodes: tuple[str, ...]) -> tuple[str, ...]:
+    if not nodes:
+        raise ValueError("must name at least one")
+    return nodes
+
+
 def refuse_naive(given: object, path: str = "") -> None:
     """Raises Refused for a datetime without a zone anywhere in `given`: it names no instant."""
     if isinstance(given, datetime):
@@ -114,6 +168,10 @@ Zone = Annotated[str, AfterValidator(_zone)]
 Text = Annotated[str, Field(min_length=1), AfterValidator(_one_line)]
 Reference = Annotated[str, AfterValidator(_reference)]
 Secret = Annotated[SecretStr, BeforeValidator(_url_text), AfterValidator(_not_blank)]
+RedisUrl = Annotated[SecretStr, AfterValidator(_not_blank), AfterValidator(_redis_url)]
+Host = Annotated[Text, AfterValidator(_host)]
+Nodes = Annotated[tuple[Annotated[Text, AfterValidator(_node)], ...], Field(strict=False), AfterValidator(_nodes)]
+Prefix = Annotated[Text, Field(max_length=200), AfterValidator(_prefix)]
 Names = Annotated[tuple[Name, ...], Field(strict=False), AfterValidator(_distinct)]
 Interval = Annotated[int, Field(ge=1, le=HOUR)]
 Span = Annotated[int, Field(ge=1, le=366 * DAY)]
