@@ -13,6 +13,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ["run", "test", "faults", "bench", "chaos", "interop", "lint", "lock", "clean"]
+PACKAGES = {
+    "redis-server": "redis-server",
+    "mariadb-install-db": "mariadb-server-core mariadb-client-core",
+}
+"""What shows that a server can be started, and what brings it."""
 TOOLS = ["bash", "dirname", "mkdir", "cat", "rm", "cp", "sha256sum", "env", "chmod", "flock", "grep", "find", "sed"]
 
 # A python that answers the script's questions as this house says, and makes environments that hold itself.
@@ -28,6 +33,8 @@ esac
 """
 APT = """#!/usr/bin/env bash
 echo "apt-get $*" >>"$CALLS"
+[[ $* != *install* || ! -e $DEV_POLICY ]] || echo "policy $("$DEV_POLICY"; echo $?)" >>"$CALLS"
+[[ -z $NO_PACKAGES ]] || exit 100
 [[ $* == *install*venv* ]] && : >"$HOUSE/ensurepip"
 true
 """
@@ -51,14 +58,18 @@ class House:
         self.calls_file.touch()
         self.stand_in("python3", PYTHON)
         self.stand_in("apt-get", APT)
-        self.stand_in("initdb", "#!/usr/bin/env bash\n")
+        for binary in (*PACKAGES, "initdb"):
+            self.stand_in(binary, "#!/usr/bin/env bash\n")
+        self.policy = root / "policy-rc.d"
         (root / "ensurepip").touch()
 
     def stand_in(self, name: str, text: str) -> None:
         (self.bin / name).write_text(text)
         (self.bin / name).chmod(0o755)
 
-    def run(self, *arguments: str, user: int = 1000, too_old: bool = False) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *arguments: str, user: int = 1000, too_old: bool = False, no_packages: bool = False
+    ) -> subprocess.CompletedProcess[str]:
         self.stand_in("id", f"#!/usr/bin/env bash\necho {user}\n")
         environment = {
             "PATH": str(self.bin),
@@ -66,6 +77,8 @@ class House:
             "HOUSE": str(self.root),
             "CALLS": str(self.calls_file),
             "TOO_OLD": "1" if too_old else "0",
+            "NO_PACKAGES": "1" if no_packages else "",
+            "DEV_POLICY": str(self.policy),
         }
         command = [self.bin / "bash", self.repo / "dev", *arguments]
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30, check=False)
@@ -141,6 +154,47 @@ def test_root_whose_system_has_no_newer_python_is_told_so(house: House):
     done = house.run("test", "tests/core", user=0, too_old=True)
     assert done.returncode == 1
     assert "needs Python >= 3.11" in done.stderr
+
+
+@pytest.mark.parametrize(("binary", "package"), PACKAGES.items())
+def test_a_user_without_a_server_is_told_what_to_install(house: House, binary: str, package: str):
+    (house.bin / binary).unlink()
+    done = house.run("test", "tests/core")
+    assert done.returncode == 1
+    assert f"Install with: sudo apt-get install {package}" in done.stderr
+    assert house.calls("apt-get") == []
+
+
+@pytest.mark.parametrize(("binary", "package"), PACKAGES.items())
+def test_root_without_a_server_installs_it(house: House, binary: str, package: str):
+    (house.bin / binary).unlink()
+    assert house.run("test", "tests/core", user=0).returncode == 0
+    assert house.calls(f"install -y --no-install-recommends {package}")
+
+
+def test_a_server_that_is_installed_starts_no_service(house: House):
+    (house.bin / "redis-server").unlink()
+    house.stand_in("systemctl", '#!/usr/bin/env bash\necho "systemctl $*" >>"$CALLS"\n')
+    house.run("test", "tests/core", user=0)
+    assert house.calls("policy") == ["policy 101"]
+    assert house.calls("systemctl") == ["systemctl --quiet disable redis-server"]
+    assert not house.policy.exists()
+
+
+def test_a_failed_installation_ends_the_script_and_leaves_no_policy(house: House):
+    (house.bin / "redis-server").unlink()
+    assert house.run("test", "tests/core", user=0, no_packages=True).returncode != 0
+    assert house.calls("-m pytest") == []
+    assert not house.policy.exists()
+
+
+def test_a_policy_of_the_machine_is_left_alone(house: House):
+    (house.bin / "redis-server").unlink()
+    house.policy.write_text("#!/bin/sh\nexit 104\n")
+    house.policy.chmod(0o755)
+    house.run("test", "tests/core", user=0)
+    assert house.calls("policy") == ["policy 104"]
+    assert house.policy.exists()
 
 
 def test_cleaning_removes_what_was_made(house: House):
