@@ -28,6 +28,7 @@ def memory_backend() -> Iterator[Backend]:
             stats=memory.job_stats(state),
             idempotency=memory.idempotency_store(state),
             recurring=memory.recurring_state(state),
+            presence=memory.worker_presence(state),
             clock_offset=offset,
             second=client,
         )
@@ -48,6 +49,7 @@ class SqlStore:
         self._clients: dict[str, list[Backend]] = {name: [] for name in NAMES}
         sql.create_jobs_table(self.engine)
         sql.create_recurring_tables(self.engine)
+        sql.create_presence_table(self.engine)
         self._tables = MetaData()
         self._tables.reflect(self.engine)
 
@@ -84,6 +86,7 @@ class SqlStore:
             stats=sql.job_stats(engine, clock_offset=offset),
             idempotency=sql.idempotency_store(engine, clock_offset=offset),
             recurring=sql.recurring_state(engine, clock_offset=offset),
+            presence=sql.worker_presence(engine, clock_offset=offset),
             clock_offset=offset,
             second=_nobody,
             transaction=self._transaction,

@@ -24,7 +24,9 @@ PORTS = (
     ports.JobStats,
     ports.IdempotencyStore,
     ports.RecurringState,
+    ports.WorkerPresence,
 )
+PREFIXES: dict[type, str] = {ports.IdempotencyStore: "key.", ports.WorkerPresence: "worker."}
 
 
 class Shown(NamedTuple):
@@ -41,6 +43,7 @@ SHOWN = (
     Shown("settle_as_*", faults=(8,)),
     Shown("a_late_ack_touches_neither_history_nor_a_newer_claim", faults=(8,)),
     Shown("reclaim_asks_nothing_but_the_claim_itself", faults=(5, 47)),
+    Shown("reclaim_is_the_same_whoever_is_listed", faults=(5,)),
     Shown("twenty_thousand_claims_of_a_dead_worker_come_back_each_once", faults=(12,)),
     Shown("many_promote_at_once_and_each_job_once", faults=(13,)),
     Shown("a_due_time_decides_between_ready_and_scheduled", faults=(1,)),
@@ -89,7 +92,7 @@ def test_every_method_has_a_case_in_every_state() -> None:
 
 def test_no_method_of_a_port_is_left_out() -> None:
     methods = {
-        ("key." if port is ports.IdempotencyStore else "") + name
+        PREFIXES.get(port, "") + name
         for port in PORTS
         for name in vars(port)
         if not name.startswith("_") and callable(getattr(port, name))

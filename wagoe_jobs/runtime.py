@@ -63,6 +63,7 @@ def _memory(jobs: JobsSettings, opened: ExitStack) -> Runtime:
         stats=memory.job_stats(queue.state),
         idempotency=memory.idempotency_store(queue.state),
         recurring=memory.recurring_state(queue.state),
+        presence=memory.worker_presence(queue.state),
     )
 
 
@@ -75,6 +76,7 @@ def _sql(jobs: JobsSettings, lent: "Engine | None", opened: ExitStack) -> Runtim
     schema, prefix = jobs.db.schema_name, jobs.db.table_prefix
     sql.create_jobs_table(engine, schema=schema, table_prefix=prefix)
     sql.create_recurring_tables(engine, schema=schema, table_prefix=prefix)
+    sql.create_presence_table(engine, schema=schema, table_prefix=prefix)
     queue = sql.job_queue(engine, lease=jobs.lease, schema=schema, table_prefix=prefix)
     opened.callback(queue.close)
     return Runtime(
@@ -84,6 +86,7 @@ def _sql(jobs: JobsSettings, lent: "Engine | None", opened: ExitStack) -> Runtim
         stats=sql.job_stats(engine, schema=schema, table_prefix=prefix),
         idempotency=sql.idempotency_store(engine, schema=schema, table_prefix=prefix),
         recurring=sql.recurring_state(engine, schema=schema, table_prefix=prefix),
+        presence=sql.worker_presence(engine, schema=schema, table_prefix=prefix),
     )
 
 

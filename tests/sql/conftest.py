@@ -39,6 +39,7 @@ class Parts:
     def __post_init__(self) -> None:
         sql.create_jobs_table(self.engine)
         sql.create_recurring_tables(self.engine)
+        sql.create_presence_table(self.engine)
         self.queue: SqlQueue = sql.job_queue(self.engine, clock_offset=self.offset, claim_strategy=self.strategy)
         self.store: SqlStore = sql.job_store(self.engine, clock_offset=self.offset)
         self.db: Database = open_database(self.engine)

@@ -9,7 +9,16 @@ from uuid import UUID
 from wagoe_jobs.clock import Clock, ClockOffset, Ids
 from wagoe_jobs.core import codec
 from wagoe_jobs.core.job import ErrorInfo, Job, Priority, Status, make_job, retry
-from wagoe_jobs.ports import Claim, IdempotencyStore, JobStats, JobStore, LeasedJobQueue, RecurringState, Settlement
+from wagoe_jobs.ports import (
+    Claim,
+    IdempotencyStore,
+    JobStats,
+    JobStore,
+    LeasedJobQueue,
+    RecurringState,
+    Settlement,
+    WorkerPresence,
+)
 
 QUEUE = "line"
 HOUR = timedelta(hours=1)
@@ -34,6 +43,7 @@ class Backend:
     stats: JobStats
     idempotency: IdempotencyStore
     recurring: RecurringState
+    presence: WorkerPresence
     clock_offset: ClockOffset
     second: Callable[[], "Backend"]
     transaction: Callable[[], AbstractContextManager[object]] | None = None

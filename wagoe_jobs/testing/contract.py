@@ -20,6 +20,7 @@ from wagoe_jobs.testing import (
     by_state,
     keys,
     line,
+    presence,
     reading,
     reclaiming,
     recurring,
@@ -34,7 +35,20 @@ from wagoe_jobs.testing.table import Case, Cell, cases_of
 
 __all__ = ["Backend", "Case", "State", "cases", "holes", "matrix", "run"]
 
-_MODULES = (by_state, by_claim, line, reclaiming, settling, reading, values, keys, recurring, waking, transactions)
+_MODULES = (
+    by_state,
+    by_claim,
+    line,
+    reclaiming,
+    settling,
+    reading,
+    values,
+    keys,
+    recurring,
+    presence,
+    waking,
+    transactions,
+)
 _WHOLE_STORE = (
     "enqueue enqueue_many schedule enqueue_once claim exchange peek delete cancel size list_queues "
     "process_scheduled next_due reclaim_abandoned find search failed_jobs retry queue_stats job_stats job_history"
@@ -52,6 +66,10 @@ WANTED: Mapping[str, Sequence[str]] = {
     "key.purge": _KEY,
     **dict.fromkeys(("register", "unregister", "schedules", "mark_tick"), _SCHEDULE),
     "hold": (recurring.FREE, recurring.OWN, recurring.OTHERS, recurring.ENDED),
+    **dict.fromkeys(
+        ("worker.announce", "worker.beat", "worker.leave", "worker.list"),
+        (presence.ABSENT, presence.PRESENT, presence.BEATEN, presence.GONE),
+    ),
     "let_go": (recurring.FREE, recurring.OWN, recurring.OTHERS),
     "enqueue_in_tx": (State.UNKNOWN, State.READY, State.IN_FLIGHT, State.COMPLETED),
     "close": (State.READY,),
@@ -72,7 +90,7 @@ def holes() -> list[Cell]:
 
 
 def matrix() -> str:
-    """How many cases each method has in each state of a job, a key, a schedule or the ticker's lease."""
+    """How many cases each method has in each state of a job, a key, a schedule, a worker or the ticker's lease."""
     covered = Counter(cell for case in cases() for cell in case.cells)
     methods = list(dict.fromkeys([*WANTED, *(method for method, _ in covered)]))
     others = list(dict.fromkeys(state for states in WANTED.values() for state in states if state not in ALL))

@@ -12,6 +12,7 @@ It has no transactions and no second process, so it is for tests and development
 from datetime import timedelta
 
 from wagoe_jobs.adapters.memory.keys import MemoryIdempotencyStore
+from wagoe_jobs.adapters.memory.presence import MemoryWorkerPresence
 from wagoe_jobs.adapters.memory.queue import MemoryJobQueue
 from wagoe_jobs.adapters.memory.recurring import MemoryRecurringState
 from wagoe_jobs.adapters.memory.state import MemoryState
@@ -28,6 +29,7 @@ __all__ = [
     "job_stats",
     "job_store",
     "recurring_state",
+    "worker_presence",
 ]
 
 
@@ -56,6 +58,12 @@ def recurring_state(
     state: MemoryState | None = None, *, clock_offset: ClockOffset | None = None
 ) -> MemoryRecurringState:
     return MemoryRecurringState(_state(state, clock_offset))
+
+
+def worker_presence(
+    state: MemoryState | None = None, *, clock_offset: ClockOffset | None = None
+) -> MemoryWorkerPresence:
+    return MemoryWorkerPresence(_state(state, clock_offset))
 
 
 def _state(state: MemoryState | None, clock_offset: ClockOffset | None) -> MemoryState:

@@ -9,11 +9,21 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import count
+from typing import NamedTuple
 
 from wagoe_jobs.adapters.memory.line import Line, Row, leave
 from wagoe_jobs.clock import ClockOffset
 from wagoe_jobs.core.job import Status
-from wagoe_jobs.ports import Schedule
+from wagoe_jobs.ports import Beat, Schedule, WorkerCard
+
+
+class Heard(NamedTuple):
+    """A worker's card and the last that was heard of it."""
+
+    card: WorkerCard
+    heard_us: int
+    polled_us: int | None = None
+    beat: Beat = Beat()
 
 
 class MemoryState:
@@ -29,6 +39,7 @@ class MemoryState:
         self.keys: dict[tuple[str, str], tuple[int, str]] = {}
         self.schedules: dict[str, Schedule] = {}
         self.ticker: tuple[str, int] | None = None
+        self.workers: dict[str, Heard] = {}
         self.tokens = count(1)
         self._sequence = count(1)
         self._ends = count(1)

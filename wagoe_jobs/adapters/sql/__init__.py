@@ -12,6 +12,7 @@ from wagoe_jobs.adapters.sql import schema as _schema
 from wagoe_jobs.adapters.sql.engines import check_pool, connections_needed, open_database, open_engine
 from wagoe_jobs.adapters.sql.exchange import PortableExchange
 from wagoe_jobs.adapters.sql.keys import SqlIdempotencyStore
+from wagoe_jobs.adapters.sql.presence import SqlWorkerPresence
 from wagoe_jobs.adapters.sql.queue import SqlQueue
 from wagoe_jobs.adapters.sql.recurring import SqlRecurringState
 from wagoe_jobs.adapters.sql.rows import micros
@@ -25,6 +26,7 @@ __all__ = [
     "connections_needed",
     "create_job_store_table",
     "create_jobs_table",
+    "create_presence_table",
     "create_recurring_tables",
     "idempotency_store",
     "job_queue",
@@ -35,6 +37,7 @@ __all__ = [
     "schema_ddl",
     "upgrade_schema",
     "verify_schema",
+    "worker_presence",
 ]
 
 
@@ -54,6 +57,12 @@ def create_recurring_tables(engine: Engine, *, schema: str | None = None, table_
     """Create the tables of idempotency keys, schedules and the ticker's lease if absent."""
     db = open_database(engine, schema=schema, table_prefix=table_prefix)
     _schema.create(db, db.tables.recurrence)
+
+
+def create_presence_table(engine: Engine, *, schema: str | None = None, table_prefix: str = "") -> None:
+    """Create the table of workers if absent, as `create_jobs_table`."""
+    db = open_database(engine, schema=schema, table_prefix=table_prefix)
+    _schema.create(db, db.tables.presence)
 
 
 def upgrade_schema(engine: Engine, *, schema: str | None = None, table_prefix: str = "") -> None:
@@ -113,3 +122,9 @@ def recurring_state(
     engine: Engine, *, schema: str | None = None, table_prefix: str = "", clock_offset: ClockOffset | None = None
 ) -> SqlRecurringState:
     return SqlRecurringState(open_database(engine, schema=schema, table_prefix=table_prefix, clock_offset=clock_offset))
+
+
+def worker_presence(
+    engine: Engine, *, schema: str | None = None, table_prefix: str = "", clock_offset: ClockOffset | None = None
+) -> SqlWorkerPresence:
+    return SqlWorkerPresence(open_database(engine, schema=schema, table_prefix=table_prefix, clock_offset=clock_offset))

@@ -35,12 +35,11 @@ def create(db: Database, wanted: Sequence[Table]) -> None:
 
 def mend(db: Database) -> None:
     """Create every table and index that is missing. Raises SchemaMismatch for a schema of another version."""
-    tables = [*db.tables.jobs, *db.tables.recurrence]
-    create(db, tables)
+    create(db, db.tables.all)
 
     def index(conn: Connection) -> None:
         db.dialect.lock_schema(conn, db.tables)
-        for one in (one for table in tables for one in table.indexes):
+        for one in (one for table in db.tables.all for one in table.indexes):
             one.create(conn, checkfirst=True)
 
     db.write(index)
@@ -55,7 +54,7 @@ def verify(db: Database) -> Sequence[str]:
             return [f"there are no jobs tables: {_UPGRADE}"]
         if found != SCHEMA_VERSION:
             return [_other_version(found)]
-        return [fault for table in db.tables.jobs for fault in _faults(conn, table)]
+        return [fault for table in db.tables.all for fault in _faults(conn, table)]
 
     return db.read(look)
 

@@ -70,6 +70,7 @@ class Tables:
     keys: Table
     recurring: Table
     ticker: Table
+    workers: Table
     version: Table
     line: DbSequence | None
 
@@ -80,6 +81,14 @@ class Tables:
     @property
     def recurrence(self) -> Sequence[Table]:
         return (self.version, self.keys, self.recurring, self.ticker)
+
+    @property
+    def presence(self) -> Sequence[Table]:
+        return (self.version, self.workers)
+
+    @property
+    def all(self) -> Sequence[Table]:
+        return (self.version, self.queue, self.store, self.keys, self.recurring, self.ticker, self.workers)
 
 
 def make_tables(shape: Shape, schema: str | None, prefix: str) -> Tables:
@@ -95,6 +104,7 @@ def make_tables(shape: Shape, schema: str | None, prefix: str) -> Tables:
         keys=_keys(metadata, shape, prefix),
         recurring=_recurring(metadata, shape, prefix),
         ticker=_ticker(metadata, prefix),
+        workers=_workers(metadata, shape, prefix),
         version=_version(metadata, prefix),
         line=line,
     )
@@ -207,6 +217,25 @@ def _ticker(metadata: MetaData, prefix: str) -> Table:
         Column("id", SmallInteger, primary_key=True, autoincrement=False),
         Column("holder", String(NAME_LIMIT)),
         Column("lease_until", BigInteger, nullable=False),
+    )
+
+
+def _workers(metadata: MetaData, shape: Shape, prefix: str) -> Table:
+    return Table(
+        f"{prefix}job_workers",
+        metadata,
+        Column("name", String(NAME_LIMIT), primary_key=True),
+        Column("host", String(NAME_LIMIT), nullable=False),
+        Column("pid", BigInteger, nullable=False),
+        Column("version", String(NAME_LIMIT), nullable=False),
+        Column("queues", shape.text, nullable=False),
+        Column("job_types", shape.text, nullable=False),
+        Column("slots", Integer, nullable=False),
+        Column("started_at", BigInteger, nullable=False),
+        Column("beat_at", BigInteger, nullable=False),
+        Column("polled_at", BigInteger),
+        Column("running", shape.text, nullable=False),
+        Column("running_count", Integer, nullable=False),
     )
 
 
