@@ -1,0 +1,28 @@
+-- The names of all keys, as keys.py spells them.
+
+local P = string.sub(KEYS[1], 1, -4)
+local PRIORITIES = {[0] = 'critical', 'high', 'normal', 'low'}
+
+local K = {
+  seq = KEYS[1],
+  scheduled = P .. 'jobs:scheduled',
+  scheduled_counts = P .. 'scheduled:counts',
+  queues = P .. 'queues',
+  jobs = P .. 'jobs',
+  failed = P .. 'jobs:failed',
+  keys = P .. 'keys',
+  workers = P .. 'workers',
+  recurring = P .. 'recurring',
+  ticker = P .. 'ticker',
+}
+
+function K.job(id) return P .. 'job:' .. id end
+function K.line(queue, rank) return P .. 'queue:' .. queue .. ':' .. PRIORITIES[tonumber(rank)] end
+function K.in_flight(queue) return P .. 'inflight:' .. queue end
+function K.ended(queue, status) return P .. 'ended:' .. queue .. ':' .. status end
+function K.ended_type(type) return P .. 'ended-type:' .. type end
+function K.failed_type(type) return P .. 'failed-type:' .. type end
+function K.wake(queue) return P .. 'wake:' .. queue end
+function K.batch(queue, worker) return P .. 'batch:' .. queue .. ':' .. worker end
+function K.key(scope, key) return P .. 'key:' .. #scope .. ':' .. scope .. ':' .. key end
+function K.worker(name) return P .. 'worker:' .. name end

@@ -1,0 +1,8 @@
+-- `now`: the store's clock in whole microseconds. `whole`: such a number as text; tostring would round it.
+
+local function whole(number)
+  return string.format('%.0f', number)
+end
+
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000000 + tonumber(time[2]) + tonumber(ARGV[1])
