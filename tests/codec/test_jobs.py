@@ -77,6 +77,7 @@ def test_a_run_is_the_part_of_the_job_that_a_worker_needs(life):
     )
     assert same(run.args, job.args)
     assert same(dict(run.metadata), dict(job.metadata))
+    assert codec.type_of(codec.encode_job(job)) == job.type
 
 
 @pytest.mark.parametrize("name", EVERY_TYPE)
@@ -223,10 +224,16 @@ def test_another_spelling_is_only_slower(respelled):
     text = codec.encode_job(JOB)
     other = respelled(text)
     assert other != text
-    assert (
-        codec.decode_job(other.replace(" 13: 30: ", "13:30:").replace("~: ", "~:").replace("13: 30: 08", "13:30:08"))
-        == JOB
-    )
+    read = other.replace(" 13: 30: ", "13:30:").replace("~: ", "~:").replace("13: 30: 08", "13:30:08")
+    assert codec.decode_job(read) == JOB
+    assert codec.type_of(read) == JOB.type
+
+
+def test_the_type_of_a_large_job_costs_no_look_at_it():
+    text = codec.encode_job(replace(JOB, args={"rows": [{"n": n} for n in range(50_000)]}))
+    assert codec.type_of(text[:-1]) == JOB.type
+    with pytest.raises(Undecodable):
+        codec.type_of(text[1:])
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any
 from wagoe_jobs.core.job import ErrorInfo, Job
 from wagoe_jobs.core.json_text import dumps, encodable, may_hide, parse, plain_from, plain_text, quoted
 from wagoe_jobs.core.legacy import is_legacy, legacy_fields
-from wagoe_jobs.core.own_spelling import job_from, run_from
+from wagoe_jobs.core.own_spelling import job_from, run_from, type_from
 from wagoe_jobs.core.payload import Run, error_of, job_of, named, run_of
 from wagoe_jobs.core.told import told
 from wagoe_jobs.core.transit_reader import Reader
@@ -31,6 +31,7 @@ __all__ = [
     "encode_error",
     "encode_job",
     "encode_value",
+    "type_of",
 ]
 
 PAYLOAD_LIMIT = 1_000_000
@@ -63,6 +64,11 @@ def decode_run(text: str) -> Run:
         return run_from(text) or run_of(job_of(_fields(text)))
     except (ValueError, ArithmeticError, RecursionError):
         raise _malformed() from None
+
+
+def type_of(text: str) -> str:
+    """The job type that a payload names, for people to see: of a large job too, at no cost. Raises Undecodable."""
+    return type_from(text) or decode_run(text).type
 
 
 def encode_value(value: object, *, path: str = "args") -> str:

@@ -41,6 +41,12 @@ def run_from(text: str) -> Run | None:
     return Run(id, type, fields["args"], int(retry_count), int(max_retries), _metadata(fields))
 
 
+def type_from(text: str) -> str | None:
+    """The job type in a payload's head, or None when its spelling is another; nothing behind the head is read."""
+    head = _head(text)
+    return None if head is None else head[2]
+
+
 def job_from(text: str) -> Job | None:
     """The same for a whole job. Raises Undecodable, ValueError or ArithmeticError for a wrong value."""
     head = _head(text)
