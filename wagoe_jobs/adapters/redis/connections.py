@@ -33,6 +33,11 @@ PATIENCE = timedelta(seconds=10)
 _MS = timedelta(milliseconds=1)
 
 
+def connections_needed(pools: int) -> int:
+    """How many connections a node with so many pools keeps busy: each exchanges and waits for news."""
+    return 2 + 2 * pools  # and all together renew, and enqueue
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keep:
     """How long ended jobs stay to be looked at; dead letters stay until somebody deletes them."""
@@ -106,7 +111,7 @@ class Redis:
         self.dial = dial
         self.keys = Keys(prefix)
         self.offset = offset or ClockOffset()
-        self._keeps = keep.completed // _MS, keep.cancelled // _MS
+        self.keeps = keep.completed // _MS, keep.cancelled // _MS
         self._patience = patience
         self._connections = connections
         self._room = BoundedSemaphore(connections)
@@ -130,7 +135,7 @@ class Redis:
     def words(self, script: Script, args: Sequence[Word], verb: str = "EVALSHA") -> Command:
         """The command that runs the script."""
         body = script.sha if verb == "EVALSHA" else script.text
-        return (verb, body, 1, self.keys.seq, self.offset.us, *self._keeps, *args)
+        return (verb, body, 1, self.keys.seq, self.offset.us, *self.keeps, *args)
 
     def close(self) -> None:
         """Close the connections that nobody is using; may be called twice."""

@@ -1,0 +1,30 @@
+-- needs: now, ready, scheduled
+-- Make due jobs ready, earliest due first, at the end of the line.
+-- KEYS: seq
+-- ARGV: limit
+-- Returns how many, and the ids that had no data.
+
+local due = redis.call('ZRANGEBYSCORE', K.scheduled, '-inf', whole(now), 'LIMIT', 0, tonumber(ARGV[4]))
+local promoted, dropped, at = 0, {}, whole(now)
+local seq = #due > 0 and places(#due) - 1
+for _, id in ipairs(due) do
+  local name = K.job(id)
+  local job = redis.call('HMGET', name, 'place', 'queue', 'rank')
+  if job[1] == 'scheduled' then
+    seq, promoted = seq + 1, promoted + 1
+    redis.call('HDEL', name, 'retrying')
+    redis.call('HSET', name, 'place', 'ready', 'seq', whole(seq), 'updated', at)
+    unpark(job[2], id)
+    ready(job[2], job[3], id, whole(seq))
+  else
+    dropped[#dropped + 1] = id
+    together('ZREM', K.scheduled, id)
+  end
+end
+flush()
+count_scheduled()
+if #dropped > 0 and redis.call('EXISTS', K.scheduled) == 0 then
+  redis.call('DEL', K.scheduled_counts)  -- whose queue they had been, nobody knows any more
+end
+tell()
+return {promoted, dropped}

@@ -1,0 +1,49 @@
+-- needs: back
+-- Take back jobs whose lease has ended: to the line, or into history as dead letters or cancelled.
+-- KEYS: seq
+-- ARGV: limit, and the error of a dead letter in two parts, between which the number of abandonments belongs
+-- Returns five values a job: id, type, queue, abandonments, and '1' when it was buried.
+
+local limit, before, after = tonumber(ARGV[4]), ARGV[5], ARGV[6]
+local told, left = {}, limit
+
+-- as core.outcome.buries_abandoned has it; the budget is how many repeats were left
+local function buries(abandoned, budget)
+  return abandoned >= 2 and abandoned > budget
+end
+
+local function reclaim(id, job)
+  local lost = job.interrupted and 0 or 1
+  local abandoned, buried = job.abandoned + lost, '0'
+  local fields = {'abandoned', whole(abandoned)}
+  if lost == 1 and not job.cancel and buries(abandoned, job.budget) then
+    buried = '1'
+    together('ZREM', K.in_flight(job.queue), id)
+    local letter = before .. whole(abandoned) .. after
+    finish(id, job.queue, job.type, 'failed', {'abandoned', whole(abandoned), 'started', job.claimed, 'error', letter})
+  else
+    if job.cancel then
+      fields = {'abandoned', whole(abandoned), 'started', job.claimed}
+    end
+    back(id, job, fields)
+  end
+  for _, value in ipairs({id, job.type, job.queue, whole(abandoned), buried}) do
+    told[#told + 1] = value
+  end
+end
+
+for _, queue in ipairs(redis.call('SMEMBERS', K.queues)) do
+  if left <= 0 then break end
+  local line = K.in_flight(queue)
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', line, '-inf', '(' .. whole(now), 'LIMIT', 0, left)) do
+    local job = look(id)
+    if job and job.place == 'flight' then
+      reclaim(id, job)
+    else
+      together('ZREM', line, id)
+    end
+    left = left - 1
+  end
+end
+settle_back()
+return told

@@ -1,0 +1,60 @@
+-- needs: now, keys, wake, together, claims
+-- `claim(queue, worker, token, lease, limit)`: put the next jobs in flight, most urgent and then oldest first.
+-- One that was abandoned before comes alone, and ends a batch before it. Ids without data are dropped on the way.
+-- Returns the claims as `answer` makes them.
+
+local BYTES = 4000000  -- a batch ends here whatever its limit: the server is busy for as long as it is made
+local DROPS = 1000
+
+local function claim(queue, worker, token, lease, limit)
+  local at, expires = whole(now), whole(now + lease)
+  local n, bytes, open, dropped, flying = 0, 0, true, {}, K.in_flight(queue)
+
+  -- Whether this one goes; the batch is closed when it was the last, or before it when it does not go.
+  local function take(id, rank, seq)
+    local name = K.job(id)
+    local job = redis.call('HMGET', name, 'payload', 'abandoned')
+    local payload, lone = job[1], job[2] and job[2] ~= '0'
+    if not payload then
+      dropped[#dropped + 1] = id
+      together('ZREM', K.jobs, id)
+      open = #dropped < DROPS
+      return true
+    end
+    if n > 0 and (lone or bytes + #payload > BYTES) then
+      open = false
+      return false
+    end
+    n, bytes, open = n + 1, bytes + #payload, not lone
+    redis.call('HSET', name, 'place', 'flight', 'token', token, 'worker', worker, 'claimed', at, 'updated', at)
+    together('ZADD', flying, expires, id)
+    claimed(id, payload, rank, seq, job[2])
+    return true
+  end
+
+  local function take_line(line, rank)
+    while open and n < limit do
+      local standing, passed = redis.call('ZRANGE', line, 0, limit - n - 1, 'WITHSCORES'), 0
+      while open and passed < #standing / 2 and take(standing[2 * passed + 1], rank, standing[2 * passed + 2]) do
+        passed = passed + 1
+      end
+      if passed > 0 then
+        redis.call('ZREMRANGEBYRANK', line, 0, passed - 1)
+      end
+      if #standing == 0 then return end
+    end
+  end
+
+  for rank = 0, 3 do
+    take_line(K.line(queue, rank), rank)
+  end
+  flush()
+  if n > 0 then
+    local ids = claimed_ids()
+    redis.call('SET', K.batch(queue, worker), token .. ' ' .. ids, 'PX', whole(math.max(1, lease / 1000)))
+    if redis.call('EXISTS', K.line(queue, 0), K.line(queue, 1), K.line(queue, 2), K.line(queue, 3)) > 0 then
+      wake(queue)  -- whoever heard of these jobs has its hands full now
+    end
+  end
+  return answer(dropped)
+end

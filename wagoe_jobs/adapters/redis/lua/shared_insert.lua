@@ -1,0 +1,47 @@
+-- needs: now, ready, scheduled
+-- `insert(first, delay)`: store the jobs that stand in ARGV from `first` on, ready or scheduled; those whose id is
+-- there stay as they are. Eight arguments a job: id, type, queue, rank, budget, due or '', tenant with '=' before it
+-- or '', payload. With a delay in microseconds, not '', all are due that much later than now.
+-- Returns '1' for each that was stored, '0' for each that was there.
+
+local WIDTH = 8
+
+local function insert(first, delay)
+  local given = (#ARGV - first + 1) / WIDTH
+  local answers, at, seq = {}, whole(now), places(given) - 1
+  local common = delay ~= '' and now + tonumber(delay)
+  for i = first, #ARGV, WIDTH do
+    local id, queue, rank, due = ARGV[i], ARGV[i + 2], ARGV[i + 3], common or tonumber(ARGV[i + 5])
+    local job, fresh = K.job(id), 0
+    if redis.call('EXISTS', job) == 0 then
+      local waits = due and due > now
+      local fields = {
+        'type', ARGV[i + 1], 'queue', queue, 'rank', rank, 'budget', ARGV[i + 4], 'payload', ARGV[i + 7],
+        'created', at, 'updated', at, 'place', waits and 'scheduled' or 'ready',
+      }
+      local n = #fields
+      if due then
+        fields[n + 1], fields[n + 2], n = 'due', whole(due), n + 2
+      end
+      if ARGV[i + 6] ~= '' then
+        fields[n + 1], fields[n + 2], n = 'tenant', string.sub(ARGV[i + 6], 2), n + 2
+      end
+      if waits then
+        park(queue, id, due)
+      else
+        seq = seq + 1
+        fields[n + 1], fields[n + 2] = 'seq', whole(seq)
+        ready(queue, rank, id, whole(seq))
+      end
+      redis.call('HSET', job, unpack(fields))
+      together('ZADD', K.jobs, 0, id)
+      together('SADD', K.queues, queue)
+      fresh = 1
+    end
+    answers[#answers + 1] = fresh
+  end
+  flush()
+  count_scheduled()
+  tell()
+  return table.concat(answers)
+end
