@@ -27,10 +27,11 @@ from wagoe_jobs.runtime import open_runtime
 from wagoe_jobs.settings import JobsSettings, Settings, load_settings
 
 if TYPE_CHECKING:
+    from redis import Redis as Client
+    from redis import RedisCluster
     from sqlalchemy import Engine
 
 UNUSED_INPUTS = {
-    "redis_client": "the redis provider",
     "tenant_service": "the tenant runner",
     "metrics": "outcome reports",
     "error_reporting": "outcome reports",
@@ -120,8 +121,10 @@ def _jobs(settings: Settings) -> JobsSettings:
     return settings.jobs
 
 
-def _jobs_runtime(jobs: JobsSettings, engine: "Engine | None") -> Iterator[Runtime]:
-    with open_runtime(jobs, engine) as runtime:
+def _jobs_runtime(
+    jobs: JobsSettings, engine: "Engine | None", redis_client: "Client | RedisCluster | None"
+) -> Iterator[Runtime]:
+    with open_runtime(jobs, engine, redis_client) as runtime:
         yield runtime
 
 
@@ -175,7 +178,9 @@ class JobsContainer(containers.DeclarativeContainer):
     )
 
     jobs: providers.Provider[JobsSettings] = providers.Callable(_jobs, assembly.provided.settings)
-    jobs_runtime: providers.Provider[Runtime] = Opened(_jobs_runtime, jobs=jobs, engine=engine)
+    jobs_runtime: providers.Provider[Runtime] = Opened(
+        _jobs_runtime, jobs=jobs, engine=engine, redis_client=redis_client
+    )
     job_queue: providers.Provider[LeasedJobQueue] = jobs_runtime.provided.queue
     job_store: providers.Provider[JobStore] = jobs_runtime.provided.store
     job_stats: providers.Provider[JobStats] = jobs_runtime.provided.stats

@@ -1,7 +1,7 @@
 """From settings to one opened backend: the only place that knows the adapters by name.
 
 Each is imported when it is asked for, so that a program loads the drivers of its own provider alone. What
-is opened here is closed in reverse; an engine that the application lends is left open.
+is opened here is closed in reverse; an engine or a client that the application lends is left open.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,21 +14,28 @@ from wagoe_jobs.ports import Runtime
 from wagoe_jobs.settings import JobsSettings, Settings, read_jobs
 
 if TYPE_CHECKING:
+    from redis import Redis as Client
+    from redis import RedisCluster
     from sqlalchemy import Engine
+
+    from wagoe_jobs.adapters.redis.dialling import Direct, Elsewhere
 
 
 @contextmanager
 def open_runtime(
-    settings: "JobsSettings | Settings | Mapping[str, object]", engine: "Engine | None" = None
+    settings: "JobsSettings | Settings | Mapping[str, object]",
+    engine: "Engine | None" = None,
+    redis_client: "Client | RedisCluster | None" = None,
 ) -> Iterator[Runtime]:
     """One backend for the time of a `with` block; a mapping is the jobs table.
 
-    `engine` is the application's own, for provider = db in place of `db.url`. Missing tables are created.
-    Raises SettingsError, JobsDisabled, SchemaMismatch, BackendUnavailable.
+    `engine` is the application's own, for provider = db in place of `db.url`; missing tables are created. So is
+    `redis_client`, for provider = redis: its server is used, over connections of our own. Raises SettingsError,
+    WiringError, JobsDisabled, SchemaMismatch, BackendUnavailable.
     """
     jobs = _jobs_of(settings)
     with ExitStack() as opened:
-        yield _opened(jobs, engine, opened)
+        yield _opened(jobs, engine, redis_client, opened)
 
 
 def _jobs_of(settings: "JobsSettings | Settings | Mapping[str, object]") -> JobsSettings:
@@ -39,14 +46,16 @@ def _jobs_of(settings: "JobsSettings | Settings | Mapping[str, object]") -> Jobs
     return settings.jobs
 
 
-def _opened(jobs: JobsSettings, engine: "Engine | None", opened: ExitStack) -> Runtime:
+def _opened(
+    jobs: JobsSettings, engine: "Engine | None", client: "Client | RedisCluster | None", opened: ExitStack
+) -> Runtime:
     match jobs.provider:
         case "memory":
             return _memory(jobs, opened)
         case "db":
             return _sql(jobs, engine, opened)
         case "redis":
-            raise SettingsError("jobs.provider", "the redis provider is not part of this version: use memory or db")
+            return _redis(jobs, client, opened)
         case _:
             assert_never(jobs.provider)
 
@@ -112,3 +121,69 @@ def _checked_engine(jobs: JobsSettings, lent: "Engine") -> "Engine":
     if not (hasattr(lent, "dialect") and hasattr(lent, "connect")):
         raise WiringError(f"engine: must be an SQLAlchemy Engine, not {type(lent).__name__}")
     return lent
+
+
+def _redis(jobs: JobsSettings, lent: "Client | RedisCluster | None", opened: ExitStack) -> Runtime:
+    from wagoe_jobs.adapters import redis
+
+    kept = jobs.retention
+    server = redis.open_redis(
+        _own_dial(jobs) if lent is None else _checked_client(jobs, lent),
+        prefix=jobs.redis.prefix,
+        keep=redis.Keep(completed=timedelta(days=kept.completed_days), cancelled=timedelta(days=kept.cancelled_days)),
+        patience=jobs.redis.timeout,
+        connections=_short_calls(jobs, lent),
+    )
+    opened.callback(server.close)
+    queue = redis.job_queue(server, lease=jobs.lease)
+    opened.callback(queue.close)
+    return Runtime(
+        provider="redis",
+        queue=queue,
+        store=redis.job_store(server),
+        stats=redis.job_stats(server),
+        idempotency=redis.idempotency_store(server),
+        recurring=redis.recurring_state(server),
+        presence=redis.worker_presence(server),
+    )
+
+
+def _own_dial(jobs: JobsSettings) -> "Direct | Elsewhere":
+    from wagoe_jobs.adapters.redis import Keys, addresses
+
+    given, slot = jobs.redis, Keys(jobs.redis.prefix).slot
+    if given.url is not None:
+        url = given.url.get_secret_value()
+        return addresses.dial_url(url, slot, timeout=given.timeout, cluster=given.cluster)
+    password = None if given.password is None else given.password.get_secret_value()
+    server = addresses.Server(db=given.db, username=given.username, password=password, ssl=given.ssl)
+    if given.sentinel is None:
+        address = given.host, given.port
+        return addresses.dial_host(address, server, slot, timeout=given.timeout, cluster=given.cluster)
+    asked = given.sentinel
+    own = None if asked.password is None else asked.password.get_secret_value()
+    watchers = addresses.Watchers(asked.service, asked.addresses, asked.username, own)
+    return addresses.dial_watched(watchers, server, timeout=given.timeout)
+
+
+def _checked_client(jobs: JobsSettings, lent: "Client | RedisCluster") -> "Client | RedisCluster":
+    if jobs.redis.names_a_server:
+        raise SettingsError("jobs.redis", "says where redis is, and a redis_client is given too: give one of them")
+    if type(lent).__module__.startswith("redis.asyncio"):
+        raise WiringError("redis_client: is a redis.asyncio client: pass a redis.Redis, whose calls block")
+    return lent
+
+
+def _short_calls(jobs: JobsSettings, lent: "Client | RedisCluster | None") -> int:
+    """How many short calls may be on their way at once: with all else no more than a lent client's pool allows."""
+    from wagoe_jobs.adapters.redis import CONNECTIONS, connections_needed
+
+    most = getattr(getattr(lent, "connection_pool", None), "max_connections", None)
+    if not isinstance(most, int):
+        return CONNECTIONS
+    needed = connections_needed(len(jobs.workers.polled) if jobs.workers.count else 0)
+    if most < needed:
+        raise SettingsError(
+            "jobs.redis", f"the client's pool allows {most} connections, this node needs {needed}: enlarge it"
+        )
+    return min(CONNECTIONS, most - needed + 1)

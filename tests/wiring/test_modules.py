@@ -314,7 +314,7 @@ def test_a_clash_that_only_building_tells_fails_the_boot_and_closes_what_was_ope
     assert not container.providers["jobs_runtime"].initialized  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("name", ["redis_client", "tenant_service", "metrics", "error_reporting", "on_outcome"])
+@pytest.mark.parametrize("name", ["tenant_service", "metrics", "error_reporting", "on_outcome"])
 def test_an_input_that_nothing_would_use_is_refused(name: str) -> None:
     with pytest.raises(WiringError, match=f"{name}: .* not part of this version"):
         system(**{name: object()}).assembly()

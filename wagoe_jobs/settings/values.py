@@ -99,8 +99,10 @@ def _redis_url(secret: SecretStr) -> SecretStr:
         raise ValueError(_NO_REDIS_URL) from None
     if not usable:
         raise ValueError(_NO_REDIS_URL)
-    if "@" in parts.netloc.rpartition("@")[0]:  # what follows it may be read as the host, which errors tell
-        raise ValueError("has an @ too many: one in a password is written as %40")
+    in_path = parts.scheme != "unix" and "@" in parts.path
+    if "@" in parts.netloc.rpartition("@")[0] or parts.fragment or in_path:
+        # what stands around it may be read as the host, which errors tell
+        raise ValueError("has an @, # or / too many: in a password they are written as %40, %23, %2F")
     return secret
 
 

@@ -10,26 +10,26 @@ keeps them together:
 What a queue, or `open_redis`, holds open is closed by its `close`.
 """
 
-import logging
 from datetime import timedelta
 
 from redis import Redis as Client
 from redis import RedisCluster
 
 from wagoe_jobs.adapters.redis.connections import CONNECTIONS, PATIENCE, Keep, Redis, connections_needed
-from wagoe_jobs.adapters.redis.dialling import dial_of
+from wagoe_jobs.adapters.redis.dialling import Direct, Elsewhere, dial_of
 from wagoe_jobs.adapters.redis.idempotency import RedisIdempotencyStore
 from wagoe_jobs.adapters.redis.keys import DEFAULT_PREFIX, Keys
 from wagoe_jobs.adapters.redis.presence import RedisPresence
 from wagoe_jobs.adapters.redis.queue import RedisQueue
 from wagoe_jobs.adapters.redis.recurring import RedisRecurringState
-from wagoe_jobs.adapters.redis.server import warnings
+from wagoe_jobs.adapters.redis.server import check_server
 from wagoe_jobs.adapters.redis.stats import RedisJobStats
 from wagoe_jobs.adapters.redis.store import RedisJobStore
 from wagoe_jobs.clock import ClockOffset
 from wagoe_jobs.ports import DEFAULT_LEASE
 
 __all__ = [
+    "CONNECTIONS",
     "Keep",
     "Keys",
     "Redis",
@@ -41,18 +41,15 @@ __all__ = [
     "job_store",
     "open_redis",
     "recurring_state",
-    "warnings",
     "worker_presence",
 ]
-
-log = logging.getLogger("wagoe_jobs")
 
 Lent = Client | RedisCluster | Redis
 """A client of the application, or what `open_redis` opened."""
 
 
 def open_redis(
-    client: Client | RedisCluster,
+    server: Client | RedisCluster | Direct | Elsewhere,
     *,
     prefix: str = DEFAULT_PREFIX,
     keep: Keep = Keep(),
@@ -62,12 +59,12 @@ def open_redis(
 ) -> Redis:
     """One store, for all parts together, that answers; what makes the server unsafe for jobs is logged. `close` it.
 
-    At most `connections` short calls are on their way at once, and a caller waits for its turn for as long as
-    `patience`; renewal and each waiting place have connections beside these. Raises BackendUnavailable,
-    SettingsError, WiringError.
+    `server` is a lent client, or how one is dialled. At most `connections` short calls are on their way at once,
+    and a caller waits for its turn for as long as `patience`; renewal and each waiting place have connections
+    beside these. Raises BackendUnavailable, SettingsError, WiringError.
     """
     redis = Redis(
-        dial_of(client, Keys(prefix).slot),
+        server if isinstance(server, Direct | Elsewhere) else dial_of(server, Keys(prefix).slot),
         prefix=prefix,
         keep=keep,
         offset=clock_offset,
@@ -75,8 +72,7 @@ def open_redis(
         connections=connections,
     )
     try:
-        for warning in warnings(redis):
-            log.warning("%s", warning)
+        check_server(redis)
     except BaseException:
         redis.close()
         raise

@@ -117,13 +117,13 @@ def dial_of(client: object, slot: int) -> Dial:
     return Direct(pool.connection_class, options)
 
 
-def watched(kind: Callable[..., Wire], options: Options, sentinels: Sentinel, service: str) -> Dial:
+def watched(kind: Callable[..., Wire], options: Options, sentinels: Sentinel, service: str) -> Elsewhere:
     """The primary that the sentinels name."""
     discover: Callable[[str], Address] = sentinels.discover_master
     return Elsewhere(kind, options, lambda: discover(service))
 
 
-def clustered(kind: Callable[..., Wire], options: Options, seeds: Sequence[Address], slot: int) -> Dial:
+def clustered(kind: Callable[..., Wire], options: Options, seeds: Sequence[Address], slot: int) -> Elsewhere:
     """The node that owns the slot."""
     return Elsewhere(kind, options, Owner(kind, options, seeds, slot))
 

@@ -1,0 +1,106 @@
+"""Settings that name watchers: the primary is found through them, and found again after a fail-over."""
+
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from redis import Redis
+from redis.exceptions import RedisError
+
+from tests.servers import RedisServer, Server
+from wagoe_jobs.clock import Clock, Ids
+from wagoe_jobs.core.job import Job, make_job
+from wagoe_jobs.errors import BackendUnavailable
+from wagoe_jobs.ports import JobQueue
+from wagoe_jobs.runtime import open_runtime
+
+SERVICE = "jobs"
+PASSWORD = "of-the-watchers"
+
+
+class Watcher(Server):
+    """A sentinel with a password of its own, which decides alone: half a second of silence is enough."""
+
+    package = "redis-server"
+    user = "redis"
+    polite = signal.SIGTERM
+    abrupt = signal.SIGKILL
+
+    def __init__(self, primary: RedisServer) -> None:
+        super().__init__()
+        self._primary = primary
+
+    def prepare(self) -> None:
+        lines = [
+            f"port {self.port}",
+            "bind 127.0.0.1",
+            f"dir {self.folder}",
+            f"requirepass {PASSWORD}",
+            f"sentinel monitor {SERVICE} 127.0.0.1 {self._primary.port} 1",
+            f"sentinel down-after-milliseconds {SERVICE} 500",
+            f"sentinel failover-timeout {SERVICE} 5000",
+        ]
+        self._settings.write_text("\n".join(lines))
+        self._settings.chmod(0o666)  # it writes down there what it learns
+
+    def command(self) -> Sequence[str | Path]:
+        return [self.binary("redis-server", "usr/bin"), self._settings, "--sentinel"]
+
+    def answers(self) -> bool:
+        """Whether it knows the replica, without which there is nobody to take over."""
+        try:
+            with Redis(port=self.port, password=PASSWORD, decode_responses=True) as client:
+                return bool(client.execute_command("SENTINEL REPLICAS", SERVICE))
+        except RedisError:
+            return False
+
+    @property
+    def _settings(self) -> Path:
+        return self.folder / "sentinel.conf"
+
+
+@pytest.fixture
+def primary() -> Iterator[RedisServer]:
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+def replica(primary: RedisServer) -> Iterator[RedisServer]:
+    with RedisServer(settings={"replicaof": f"127.0.0.1 {primary.port}"}) as server:
+        yield server
+
+
+@pytest.fixture
+def watcher(primary: RedisServer, replica: RedisServer) -> Iterator[Watcher]:
+    with Watcher(primary) as server:
+        yield server
+
+
+@pytest.mark.fault(59)
+def test_a_fail_over_is_followed(primary: RedisServer, watcher: Watcher) -> None:
+    watchers = {"service": SERVICE, "nodes": [f"127.0.0.1:{watcher.port}"], "password": PASSWORD}
+    ids = Ids()
+    jobs = [make_job("greet", {}, id=ids.new(), now=Clock().now()) for _ in range(2)]
+    with open_runtime({"provider": "redis", "redis": {"sentinel": watchers, "timeout_ms": 2_000}}) as runtime:
+        assert runtime.queue.enqueue(jobs[0])
+        with primary.client() as client:
+            assert client.wait(1, 5_000) == 1  # the replica has it too
+        primary.kill()
+        with pytest.raises(BackendUnavailable):
+            runtime.queue.enqueue(jobs[1])
+        give_up = time.monotonic() + 30
+        while not _enqueued(runtime.queue, jobs[1]):
+            assert time.monotonic() < give_up, "nobody took over"
+            time.sleep(0.1)
+        assert runtime.queue.size("default") == 2
+
+
+def _enqueued(queue: JobQueue, job: Job) -> bool:
+    try:
+        queue.enqueue(job)
+    except BackendUnavailable:
+        return False
+    return True
