@@ -3,45 +3,60 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import default
 from itertools import islice
 from pathlib import Path
 
+import httpx
 import pytest
 
-from examples.postcards.orders import Order, Unusable, read_orders
+from examples.shop.feed import Malformed, Read, read_orders
+from examples.shop.made_up import made_up
 
 ROOT = Path(__file__).resolve().parents[2]
-ORDERS = ROOT / "examples" / "data" / "postcards.csv"
-AWKWARD = {"P00058": 3, "P00234": 3, "P00405": 1, "P00778": 3, "P01204": 1}
-"""How often the orders run that are awkward on purpose, where nothing is killed."""
+ORDERS = ROOT / "examples" / "data" / "orders.csv"
+LINES = 1010
+REFUSED = {"A00120", "A00333", "A00334", "A00335", "A00640"}
+DEAD = {"A00405", "A00778"}
+AWKWARD = {"A00058": 3, "A00405": 1, "A00778": 4, "A00905": 3}
+"""How often receipts run that are awkward on purpose, where nothing is killed."""
+pytestmark = pytest.mark.timeout(240)
 
 
 class Run:
-    """One run of the example in a folder of its own, over the first lines of the customers' file."""
+    """One run of the shop in a folder of its own, over the first lines of the customers' file."""
 
-    def __init__(self, folder: Path, lines: int) -> None:
+    def __init__(self, folder: Path, lines: int = LINES) -> None:
         self.folder = folder / "out"
         self.said: list[str] = []
-        self._orders = folder / "orders.csv"
-        with ORDERS.open(encoding="utf-8", newline="") as whole:
-            self._orders.write_text("".join(islice(whole, lines)), encoding="utf-8", newline="")
+        self.file = folder / "orders.csv"
+        with ORDERS.open("rb") as whole:
+            self.file.write_bytes(b"".join(islice(whole, lines)))
 
-    def command(self) -> Sequence[str]:
-        return [sys.executable, "-m", "examples.postcards", "--orders", str(self._orders), "--folder", str(self.folder)]
+    def command(self, *options: str) -> Sequence[str]:
+        files = ["--orders", str(self.file), "--folder", str(self.folder)]
+        return [sys.executable, "-m", "examples.shop", *files, *options]
 
     @contextmanager
-    def started(self, environment: dict[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
+    def started(self, *options: str, environment: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
         self.said.clear()
-        environment = {**os.environ, **(environment or {}), "PYTHONUNBUFFERED": "1"}
         process = subprocess.Popen(
-            self.command(), cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+            self.command(*options),
+            cwd=ROOT,
+            env={**os.environ, **(environment or {}), "PYTHONUNBUFFERED": "1"},
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
         assert process.stdout is not None
         reader = threading.Thread(target=self._read, args=(process.stdout,))
@@ -59,102 +74,179 @@ class Run:
         for line in lines:
             self.said.append(line.rstrip("\n"))
 
-    def finish(self, environment: dict[str, str] | None = None) -> str:
-        with self.started(environment) as process:
-            assert process.wait(100) == 0, self.text()
+    def finish(self, *options: str, environment: Mapping[str, str] | None = None) -> str:
+        with self.started(*options, environment=environment) as process:
+            assert process.wait(200) == 0, self.text()
         return self.text()
 
     def text(self) -> str:
         return "\n".join(self.said)
 
-    def worker(self) -> int:
-        """The process of the worker node that started last."""
-        return int(re.findall(r"worker node started(?: again)?, process (\d+)", self.text())[-1])
+    def process(self, node: str) -> int:
+        """The process of the node that started last."""
+        return int(re.findall(rf"{node} node started(?: again)?, process (\d+)", self.text())[-1])
 
     def runs(self) -> Counter[str]:
         log = self.folder / "runs.log"
         return Counter(line.split()[0] for line in log.read_text().splitlines()) if log.exists() else Counter()
 
     def await_runs(self, count: int) -> None:
-        deadline = time.monotonic() + 60
-        while self.runs().total() < count:
+        self.until(lambda: self.runs().total() >= count)
+
+    def until(self, true: Callable[[], object]) -> None:
+        deadline = time.monotonic() + 100
+        while not true():
             assert time.monotonic() < deadline, self.text()
             time.sleep(0.02)
 
     def orders(self) -> set[str]:
-        return {row.order for row in read_orders(self._orders) if isinstance(row, Order)}
+        """The numbers that the shop takes."""
+        numbers = {str(row.order["order"]) for row in read_orders(self.file) if isinstance(row, Read)}
+        return numbers - REFUSED
 
-    def cards(self) -> set[str]:
-        return {path.stem for path in (self.folder / "cards").glob("*.txt")}
+    def receipts(self) -> set[str]:
+        return {path.stem for path in (self.folder / "receipts").glob("*.eml")}
+
+    def receipt(self, number: str) -> EmailMessage:
+        mail = message_from_bytes((self.folder / "receipts" / f"{number}.eml").read_bytes(), policy=default)
+        assert isinstance(mail, EmailMessage)
+        return mail
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run to which nothing happened."""
+    run = Run(tmp_path_factory.mktemp("shop"))
+    run.finish()
+    return run
 
 
 @pytest.fixture
-def short(tmp_path: Path) -> Run:
-    return Run(tmp_path, lines=1300)
+def run(tmp_path: Path) -> Run:
+    return Run(tmp_path)
 
 
-def test_every_order_ends_as_it_should_and_the_summary_says_so(short: Run):
-    said = short.finish()
-    assert short.orders() - short.cards() == {"P00405", "P00778", "P01204"}
-    assert {order: times for order, times in short.runs().items() if times != 1} | {"P00405": 1, "P01204": 1} == AWKWARD
-    assert "2 not readable as an order\n" in said
-    assert "line 103 has 3 columns instead of 6\n" in said
-    assert "line 1005 has no order\n" in said
-    assert "\n\nrows " in said
+def assert_complete(run: Run) -> None:
+    """Every order has its receipt, but those for which it failed for good."""
+    assert run.orders() - run.receipts() == DEAD
+    assert run.receipts() <= run.orders()
+    assert {number for number, times in AWKWARD.items() if run.runs()[number] < times} == set()
+    assert "WRONG" not in run.text()
+
+
+def test_every_order_ends_as_it_should(done: Run):
+    assert_complete(done)
+    assert {number: times for number, times in done.runs().items() if times != 1} | {"A00405": 1} == AWKWARD
+    assert {path.name for path in (done.folder / "reports" / "sales").iterdir()} == {
+        "index.html",
+        "sales.csv",
+        "sales.png",
+    }
+
+
+def test_the_summary_says_so(done: Run):
+    said = done.text()
+    assert f"{len(done.orders()):6,} taken, 1 sent again and not doubled\n" in said
+    assert "5 by the web node\n" in said
+    assert "line 104 has 4 columns instead of 8\n" in said
+    assert "line 105 has no number in 'SIEVE*two': write CODE*2\n" in said
+    assert "line 1006 is not UTF-8, at byte 8\n" in said
+    assert "line 121 A00120 422: postcode: '28O1 AB' is none of NL\n" in said
+    assert "line 334 A00333 422: articles: there is no MUG-BLEU: did you mean MUG-BLUE?\n" in said
+    assert "2 jobs kept as dead letters\n" in said
+    assert "no-carrier: no carrier goes to XA" in said
+    assert "handler-error: the street takes 144 characters, a label has 100" in said
+    assert "jobs/s" in said
     assert "\n\n\n" not in said
-    assert max(len(line) for line in said.splitlines() if "/" not in line) <= 80
-    assert "-wal" not in said
-    assert "2 kept as dead letters" in said
-    assert "no-such-country: no post goes to Atlantis (XA)" in said
-    assert "handler-error: the message takes" in said
     assert "\x1b" not in said
 
 
-def test_a_postcard_keeps_its_text(short: Run):
-    short.finish()
-    card = (short.folder / "cards" / "P00010.txt").read_text(encoding="utf-8")
-    assert card.splitlines()[0] == "family emoji, and e\u0301 as two characters"
-    assert "Zoë 👩‍👩‍👧‍👦 Müller" in card
-    assert (short.folder / "cards" / "P00005.txt").read_text().splitlines()[:2] == [
-        'She said: "two, no three, postcards"',
-        "and left.",
-    ]
+def test_a_receipt_keeps_its_names_and_is_a_mail_that_can_be_read(done: Run):
+    mail = done.receipt("A00010")
+    assert mail["To"] == "Zoë 👩‍👩‍👧‍👦 Mu\u0308ller <zoe@example.org>"
+    assert "Zoë 👩‍👩‍👧‍👦 Mu\u0308ller" in mail.get_content()
+    assert "  1 x Mint, 50 g                 4,20 EUR" in mail.get_content().splitlines()
+    assert done.receipt("A00020")["To"].addresses[0].display_name == "\u202bאבג\u202c 123 (Ltd.)"
+    assert done.receipt("A00030")["To"].addresses[0].display_name == 'Bobby "; DROP TABLE'
+
+
+def test_the_report_adds_up(done: Run):
+    report = done.folder / "reports" / "sales"
+    rows = [line.rsplit(",", 3) for line in (report / "sales.csv").read_text().splitlines()[1:]]
+    mails = [done.receipt(number).get_content() for number in done.receipts()]
+    sold = sum(int(units) for _, units, _, _ in rows)
+    on_receipts = sum(int(count) for mail in mails for count in re.findall(r"^ *(\d+) x ", mail, re.M))
+    of_the_dead = 1 + 2 + 1
+    assert sold == on_receipts + of_the_dead
+    assert (report / "sales.png").read_bytes().startswith(b"\x89PNG")
+    assert f"{len(done.orders())} orders" in (report / "index.html").read_text()
+
+
+def test_what_was_refused_left_nothing_behind(done: Run):
+    assert set(done.runs()) == done.orders()
 
 
 @pytest.mark.fault(2, 17)
-def test_killing_the_worker_node_twice_loses_nothing(short: Run):
-    with short.started() as process:
-        for count in (200, 600):
-            short.await_runs(count)
-            os.kill(short.worker(), signal.SIGKILL)
-        assert process.wait(100) == 0, short.text()
-    assert short.text().count("worker node was killed by SIGKILL") == 2
-    assert short.orders() - short.cards() == {"P00405", "P00778", "P01204"}
+def test_killing_the_worker_node_twice_loses_nothing(run: Run):
+    with run.started() as process:
+        for count in (150, 500):
+            run.await_runs(count)
+            os.kill(run.process("worker"), signal.SIGKILL)
+            run.until(lambda count=count: run.text().count("worker node started again") == (1 if count == 150 else 2))
+        assert process.wait(200) == 0, run.text()
+    assert run.text().count("worker node was killed by SIGKILL") == 2
+    assert_complete(run)
 
 
-def test_an_interrupted_run_is_resumed(short: Run):
-    with short.started() as process:
-        short.await_runs(200)
+def test_killing_the_web_node_loses_and_doubles_nothing(run: Run):
+    with run.started() as process:
+        run.await_runs(150)
+        os.kill(run.process("web"), signal.SIGKILL)
+        assert process.wait(200) == 0, run.text()
+    assert "web node was killed by SIGKILL" in run.text()
+    assert_complete(run)
+
+
+def test_an_interrupted_run_is_resumed(run: Run):
+    with run.started() as process:
+        run.await_runs(150)
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
-    assert "stopped; what was done is kept" in short.text()
-    done = short.runs().total()
-    said = short.finish()
+    assert "stopped; what was done is kept" in run.text()
+    ended = run.runs().total()
+    said = run.finish()
     assert "resuming the run that was interrupted" in said
-    assert short.runs().total() > done
-    assert short.orders() - short.cards() == {"P00405", "P00778", "P01204"}
-    assert {order: times for order, times in short.runs().items() if times != 1} | {"P00405": 1, "P01204": 1} == AWKWARD
+    assert run.runs().total() > ended
+    assert_complete(run)
+    assert {number: times for number, times in run.runs().items() if times != 1} | {"A00405": 1} == AWKWARD
 
 
-def test_a_run_whose_database_is_gone_is_not_counted_in_with_the_next(short: Run, postgres_url: str):
-    with short.started({"WAGOE_JOBS__DB__URL": postgres_url}) as process:
-        short.await_runs(200)
+@pytest.mark.parametrize("moment", [0.05, 0.4, 1.5])
+def test_an_interrupt_at_any_moment_ends_without_a_trace(run: Run, moment: float):
+    with run.started() as process:
+        time.sleep(moment)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) in (130, -signal.SIGINT)  # the second while the interpreter itself starts
+    assert "Traceback" not in run.text()
+
+
+def test_a_run_whose_database_is_gone_is_not_counted_in_with_the_next(run: Run, postgres_url: str):
+    with run.started(environment={"WAGOE_JOBS__DB__URL": postgres_url}) as process:
+        run.await_runs(100)
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
-    assert "goes on from there" not in short.text()
-    said = short.finish()
+    assert "goes on from there" not in run.text()
+    said = run.finish()
     assert "resuming" not in said
-    assert {order: times for order, times in short.runs().items() if times != 1} | {"P00405": 1, "P01204": 1} == AWKWARD
+    assert {number: times for number, times in run.runs().items() if times != 1} | {"A00405": 1} == AWKWARD
+
+
+def test_a_database_with_an_earlier_run_in_it_is_refused(tmp_path: Path, postgres_url: str):
+    run = Run(tmp_path, lines=5)
+    run.finish(environment={"WAGOE_JOBS__DB__URL": postgres_url})
+    with run.started(environment={"WAGOE_JOBS__DB__URL": postgres_url}) as process:
+        assert process.wait(60) == 2
+    assert "jobs.db.url: holds orders of an earlier run" in run.text()
 
 
 def test_beginning_anew_leaves_alone_what_no_run_made(tmp_path: Path):
@@ -162,61 +254,98 @@ def test_beginning_anew_leaves_alone_what_no_run_made(tmp_path: Path):
     run.folder.mkdir()
     (run.folder / "thesis.txt").write_text("mine")
     run.finish()
-    run.finish()
+    assert "resuming" not in run.finish()
     assert (run.folder / "thesis.txt").read_text() == "mine"
     assert set(run.runs().values()) == {1}
 
 
-def test_a_runner_that_is_killed_takes_its_nodes_along(short: Run):
-    with short.started() as process:
-        short.await_runs(100)
-        worker = short.worker()
+def test_a_runner_that_is_killed_takes_its_nodes_along(run: Run):
+    with run.started() as process:
+        run.await_runs(100)
+        nodes = [run.process("worker"), run.process("web")]
         process.kill()
         process.wait()
-        deadline = time.monotonic() + 30
-        while Path(f"/proc/{worker}/stat").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-    assert "resuming" in short.finish()
+        run.until(lambda: not any(Path(f"/proc/{node}/stat").exists() for node in nodes))
+    assert "resuming" in run.finish()
+    assert_complete(run)
 
 
-def test_after_a_finished_run_everything_begins_anew(tmp_path: Path):
-    run = Run(tmp_path, lines=40)
-    run.finish()
+def test_a_missing_receipt_is_found_out(tmp_path: Path):
+    run = Run(tmp_path, lines=60)
+    with run.started() as process:
+        run.until(lambda: run.receipts() >= {"A00001", "A00002"})
+        (run.folder / "receipts" / "A00001.eml").unlink()
+        (run.folder / "receipts" / "A99999.eml").touch()
+        assert process.wait(100) == 1
+    assert "WRONG: no receipt, and no dead letter either: A00001\n" in run.text()
+    assert "WRONG: a receipt that should not be there: A99999\n" in run.text()
+
+
+def test_both_nodes_stay_up_when_asked_to(tmp_path: Path):
+    run = Run(tmp_path, lines=10)
+    with run.started("--stay") as process:
+        run.until(lambda: "curl " in run.text())
+        (url,) = re.findall(r"curl (\S+)/$", run.text(), re.M)
+        order = httpx.get(f"{url}/orders/A00001").json()
+        assert order["jobs"]["write-receipt"]["status"] == "completed"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+    assert not Path(f"/proc/{run.process('worker')}").exists()
+
+
+def test_the_commands_that_it_tells_work(tmp_path: Path):
+    run = Run(tmp_path, lines=410)
     said = run.finish()
-    assert "resuming" not in said
-    assert run.runs().total() == 38
+    (look,) = re.findall(r"^look at them +(.*)$", said, re.M)
+    shown = subprocess.run(look, shell=True, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+    assert "no-carrier" in shown.stdout
+    (run.folder / "carrier" / "also.txt").write_text("XA\n")
+    (retry,) = re.findall(r"^try again +(.*)$", said, re.M)
+    (dead,) = re.findall(r"^ {14}(\S{36}) A00405$", said, re.M)
+    subprocess.run(retry.replace(" ID ", f" {dead} "), shell=True, cwd=ROOT, check=True, timeout=60)
 
 
 def test_it_runs_on_postgresql(tmp_path: Path, postgres_url: str):
     run = Run(tmp_path, lines=300)
-    said = run.finish({"WAGOE_JOBS__DB__URL": postgres_url})
-    assert not (run.folder / "jobs.sqlite").exists()
-    assert "1 not readable as an order" in said
-    assert run.orders() == run.cards()
+    run.finish(environment={"WAGOE_JOBS__DB__URL": postgres_url})
+    assert not (run.folder / "shop.sqlite").exists()
+    assert run.orders() == run.receipts()
 
 
 def test_settings_that_cannot_be_used_are_told_in_one_line(tmp_path: Path):
     run = Run(tmp_path, lines=10)
-    with run.started({"WAGOE_JOBS__WORKERS__CUONT": "1"}) as process:
+    with run.started(environment={"WAGOE_JOBS__WORKERS__CUONT": "1"}) as process:
         assert process.wait(60) == 2
     assert run.said == ["WAGOE_JOBS__WORKERS__CUONT: is no setting: did you mean WAGOE_JOBS__WORKERS__COUNT?"]
 
 
 def test_a_node_that_dies_in_vain_is_given_up_with_its_last_words(tmp_path: Path):
+    run = Run(tmp_path, lines=10)
+    with socket.create_server(("127.0.0.1", 0)) as taken, run.started("--port", str(taken.getsockname()[1])) as process:
+        assert process.wait(100) == 1
+    assert "the web node died 5 times, and nothing gets done" in run.text()
+    assert "Address already in use" in run.text()
+
+
+def test_a_file_without_its_columns_is_refused(tmp_path: Path):
     run = Run(tmp_path, lines=0)
     with run.started() as process:
-        assert process.wait(90) == 1
-    assert "the web node died 5 times in vain" in run.text()
-    assert "orders.csv must begin with the row order,name,town,country,paper,message" in run.text()
+        assert process.wait(60) == 1
+    assert "the orders cannot be sent: " in run.text()
+    assert "must begin with the line order,name,email,street,postcode,town,country,articles" in run.text()
 
 
-def test_the_customers_file_says_which_rows_it_cannot_use():
-    rows = list(read_orders(ORDERS))
-    assert sum(isinstance(row, Order) for row in rows) == 3001
-    assert [row.reason for row in rows if isinstance(row, Unusable)] == [
-        "has 3 columns instead of 6",
-        "has no order",
-        "has 7 columns instead of 6",
-        "has no name",
+def test_the_customers_file_is_what_its_script_makes():
+    assert b"".join(made_up()) == ORDERS.read_bytes()
+
+
+def test_the_customers_file_says_which_lines_are_no_order():
+    assert [(row.line, row.reason) for row in read_orders(ORDERS) if isinstance(row, Malformed)] == [
+        (104, "has 4 columns instead of 8"),
+        (105, "has no number in 'SIEVE*two': write CODE*2"),
+        (106, "has 10 columns instead of 8"),
+        (1006, "is not UTF-8, at byte 8"),
+        (1007, "unexpected end of data"),
+        (1008, "has a zero byte"),
+        (2351, "is empty"),
     ]

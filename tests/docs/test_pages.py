@@ -41,7 +41,7 @@ def cli(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def example_environment(folder: Path) -> dict[str, str]:
     url = f"sqlite:///{folder / 'jobs.sqlite'}"
-    return {**os.environ, "WAGOE_JOBS__DB__URL": url, "POSTCARDS_FOLDER": str(folder), "PYTHONWARNINGS": "error"}
+    return {**os.environ, "WAGOE_JOBS__DB__URL": url, "SHOP_FOLDER": str(folder), "PYTHONWARNINGS": "error"}
 
 
 def test_the_program_and_the_two_commands_are_on_the_first_screen():
@@ -89,7 +89,7 @@ def test_the_worker_of_the_readme_runs_what_the_readme_enqueues(tmp_path: Path):
     finally:
         node.send_signal(signal.SIGTERM)
         assert node.wait(30) == 0
-    assert (tmp_path / "cards" / "P1.txt").read_text().startswith("Hi\n")
+    assert "0 orders" in (tmp_path / "reports" / "monday" / "index.html").read_text()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

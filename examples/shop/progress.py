@@ -1,4 +1,4 @@
-"""What the terminal shows during a run: a bar where there is a terminal, else a line every two seconds."""
+"""What the terminal shows during a run: two bars where there is a terminal, else a line every two seconds."""
 
 import time
 from types import TracebackType
@@ -15,16 +15,15 @@ LINE_SECONDS = 2.0
 
 
 class Show:
-    """The run's view; a context manager around the time when the bar is there."""
+    """The run's view; a context manager around the time when the bars are there."""
 
-    def __init__(self, *, resumed: bool) -> None:
+    def __init__(self) -> None:
         self._console = Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        columns = (TextColumn("{task.description:<12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         self._progress = Progress(*columns, console=self._console)
-        self._bar = self._progress.add_task("jobs done", total=None)
-        self._said = 0.0
-        if resumed:
-            self.say("resuming the run that was interrupted; --fresh begins anew")
+        self._lines = self._progress.add_task("lines sent", total=None)
+        self._jobs = self._progress.add_task("jobs ended", total=None)
+        self._said = time.monotonic()
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
@@ -42,13 +41,17 @@ class Show:
         for line in text.splitlines() or [""]:
             self._console.print(Text(clean(line)))
 
-    def update(self, stats: StatsTotals, *, all_enqueued: bool) -> None:
-        """The present counts; the total is known once everything is enqueued."""
+    def update(self, stats: StatsTotals, *, sent: int, lines: int) -> None:
+        """The present counts. The number of jobs is known once all lines are sent."""
         ready = sum(sum(queue.waiting.values()) for queue in stats.queues)
         scheduled = sum(queue.scheduled for queue in stats.queues)
         in_flight = sum(queue.in_flight for queue in stats.queues)
         total = stats.processed + ready + scheduled + in_flight
-        self._progress.update(self._bar, completed=stats.processed, total=total if all_enqueued else None)
-        if total and not self._console.is_terminal and time.monotonic() - self._said >= LINE_SECONDS:
+        self._progress.update(self._lines, completed=sent, total=lines)
+        self._progress.update(self._jobs, completed=stats.processed, total=total if sent == lines else None)
+        if not self._console.is_terminal and time.monotonic() - self._said >= LINE_SECONDS:
             self._said = time.monotonic()
-            self.say(f"{stats.processed:,} of {total:,} done, {in_flight} running, {scheduled} wait for a repeat")
+            self.say(
+                f"{sent:,} of {lines:,} lines sent; jobs: {stats.processed:,} ended, {ready:,} wait, "
+                f"{in_flight} run, {scheduled} wait for a repeat"
+            )

@@ -1,0 +1,273 @@
+"""Runs the shop: starts the web node and the worker node, sends the orders, watches over both, adds up. `./dev run`.
+
+A run that was interrupted is resumed: what is sent again was taken before, and what was running is run again once
+its lease has ended. After a finished run, or with --fresh, everything begins anew.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from sqlalchemy import URL, select
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+from containers.app import node_settings
+from examples.shop.database import Database, open_database
+from examples.shop.feed import Feeder, ask_for_report
+from examples.shop.nodes import Node, how_it_ended
+from examples.shop.places import FOLDER, Places, near, write_whole
+from examples.shop.progress import Show
+from examples.shop.summary import REPORT, Course, add_up, dead_letters
+from examples.shop.tables import orders
+from wagoe_jobs.errors import BackendUnavailable, JobsError, SettingsError
+from wagoe_jobs.ports import Runtime, StatsTotals
+from wagoe_jobs.runtime import open_runtime
+from wagoe_jobs.settings import Settings
+
+LOOK_SECONDS = 0.2
+DEATHS_IN_VAIN = 5
+PATIENCE_SECONDS = 20.0
+INTERRUPTED = 130
+URL_NAME = "WAGOE_JOBS__DB__URL"
+LENT = (URL_NAME, "WAGOE_JOBS__REDIS__URL")
+STOPPED = "stopped; what was done is kept, and ./dev run goes on from there"
+STOPPED_LENT = "stopped; the jobs are kept as long as their store is: a throw-away one is gone"
+
+
+class GaveUp(Exception):
+    """A node dies again and again, and nothing gets done meanwhile; or the orders cannot be sent."""
+
+
+class Shop:
+    """One run: its two nodes, its place, its view."""
+
+    def __init__(self, places: Places, orders: Path, port: int, show: Show) -> None:
+        self.places = places
+        self.orders = orders
+        self.show = show
+        self.url = f"http://127.0.0.1:{port}"
+        self.web = Node("web", ["-m", "examples.shop.web", "--port", str(port)], places.log("web"))
+        worker = ["-m", "wagoe_jobs.cli", "worker", "-a", "containers.worker:container"]
+        self.worker = Node("worker", worker, places.log("worker"))
+        self._in_vain = self._progress = 0
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Both nodes run inside; they are stopped at its end, however that comes."""
+        try:
+            for node in (self.worker, self.web):
+                node.start()
+                log = near(self.places.log(node.name))
+                self.show.say(f"{node.name} node started, process {node.pid}, log {log}")
+            yield
+            self.web.stop(PATIENCE_SECONDS)
+            code = self.worker.stop(PATIENCE_SECONDS)
+            if code:
+                raise GaveUp(f"the worker node {how_it_ended(code)} when it was stopped:\n{self.worker.last_words()}")
+        finally:
+            for node in (self.web, self.worker):
+                node.stop(PATIENCE_SECONDS)
+
+    def work(self, runtime: Runtime) -> Course:
+        """Send every order, ask for the report, and wait until no job is left."""
+        lines = self.orders.read_bytes().count(b"\n") - 1
+        before = ended = runtime.stats.job_stats().processed
+        began = time.monotonic()
+        asked = False
+        with self.show, Feeder(self.orders, self.url) as feeder:
+            while True:
+                asked = asked or (_sent(feeder) and ask_for_report(self.url, REPORT))
+                stats, sent = _stats(runtime), feeder.fed.lines
+                if stats is not None:
+                    self.show.update(stats, sent=sent, lines=max(lines, sent))
+                    if asked and not _left(stats):
+                        break
+                    ended = stats.processed
+                self.look_after(sent + ended)
+                time.sleep(LOOK_SECONDS)
+        seconds = time.monotonic() - began
+        return Course(feeder.fed, stats.processed - before, seconds, self.web.deaths + self.worker.deaths)
+
+    def look_after(self, progress: int) -> None:
+        """Start again a node that has died. Raises GaveUp when that happens again and again without progress."""
+        if progress > self._progress:
+            self._in_vain, self._progress = 0, progress
+        self._in_vain += self._looked_after(self.worker) + self._looked_after(self.web)
+        if self._in_vain >= DEATHS_IN_VAIN:
+            node = max(self.web, self.worker, key=lambda node: node.deaths)
+            raise GaveUp(
+                f"the {node.name} node died {node.deaths} times, and nothing gets done. Its last words:\n"
+                f"{node.last_words()}"
+            )
+
+    def _looked_after(self, node: Node) -> int:
+        """How many deaths were seen, 0 or 1."""
+        code = node.ended()
+        if code is None:
+            if node.start_if_due():
+                self.show.say(f"{node.name} node started again, process {node.pid}")
+            return 0
+        pause = node.start_later()
+        self.show.say(f"{node.name} node {how_it_ended(code)}: starting it again in {pause:.1f} s")
+        return 1
+
+    def stay(self, runtime: Runtime) -> None:
+        """Keep both nodes up until an interrupt, and say what can be tried."""
+        self.show.say(f"\nboth nodes stay up; Ctrl-C ends them. Try:\n{self._to_try(runtime)}")
+        while True:
+            time.sleep(LOOK_SECONDS)
+            self.look_after(0)
+
+    def _to_try(self, runtime: Runtime) -> str:
+        order = next((str(job.args["order"]) for job in dead_letters(runtime) if isinstance(job.args, dict)), "A00001")
+        return f"  curl {self.url}/\n  curl {self.url}/orders/{order}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _options(arguments)
+    places = Places(options.folder.resolve())
+    os.environ[FOLDER] = str(places.root)
+    lent = any(name in os.environ for name in LENT)
+    if not lent:
+        os.environ[URL_NAME] = URL.create("sqlite", database=str(places.database)).render_as_string()
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    show = Show()
+    try:
+        return _run(options, places, show)
+    except KeyboardInterrupt:
+        show.say(STOPPED_LENT if lent else STOPPED)
+        return INTERRUPTED
+    except GaveUp as reason:
+        show.say(str(reason))
+        return 1
+    except (JobsError, SQLAlchemyError) as error:
+        show.say(str(error))
+        return 2
+
+
+def _run(options: argparse.Namespace, places: Places, show: Show) -> int:
+    settings = node_settings("web")
+    resumed = _prepared(places, _store(settings), fresh=options.fresh)
+    shop = Shop(places, options.orders, options.port or _free_port(), show)
+    with open_runtime(settings) as runtime, _opened(settings, places) as database:
+        if resumed:
+            show.say("resuming the run that was interrupted; --fresh begins anew")
+        elif not _is_new(database):
+            raise SettingsError("jobs.db.url", "holds orders of an earlier run, whose files are gone: give another one")
+        with shop.open():
+            course = shop.work(runtime)
+            correct = add_up(runtime, database, places, course, show)
+            places.finished.touch()
+            _say_how_to_look(settings, show)
+            if options.stay:
+                shop.stay(runtime)
+    return 0 if correct else 1
+
+
+def _prepared(places: Places, store: str, *, fresh: bool) -> bool:
+    """Make the run's folder; True when an interrupted run of this store is in it. Without that it begins empty."""
+    known = json.loads(places.run.read_text())["store"] if places.run.exists() else None
+    resumed = known == store and not fresh and not places.finished.exists()
+    if not resumed:
+        _clear(places)
+    for folder in (places.root, *places.folders()):
+        folder.mkdir(parents=True, exist_ok=True)
+    write_whole(places.run, json.dumps({"store": store}).encode())
+    return resumed
+
+
+def _clear(places: Places) -> None:
+    """Remove what runs make, and nothing else: the folder may be one that holds other things."""
+    for folder in places.folders():
+        shutil.rmtree(folder, ignore_errors=True)
+    for path in places.files():
+        path.unlink(missing_ok=True)
+
+
+def _store(settings: Settings) -> str:
+    """Tells one store from another without saying where it is: the url may hold a password."""
+    jobs = settings.jobs
+    assert jobs is not None
+    urls = [secret.get_secret_value() for secret in (jobs.db.url, jobs.redis.url) if secret is not None]
+    return hashlib.sha256(json.dumps([jobs.provider, *urls]).encode()).hexdigest()
+
+
+def _is_new(database: Database) -> bool:
+    with database.engine.connect() as conn:
+        return conn.execute(select(orders.c.number).limit(1)).first() is None
+
+
+@contextmanager
+def _opened(settings: Settings, places: Places) -> Iterator[Database]:
+    yield from open_database(settings, places)
+
+
+def _sent(feeder: Feeder) -> bool:
+    try:
+        return feeder.done
+    except (OSError, RuntimeError, ValueError) as error:
+        raise GaveUp(f"the orders cannot be sent: {error}") from error
+
+
+def _stats(runtime: Runtime) -> StatsTotals | None:
+    try:
+        return runtime.stats.job_stats()
+    except BackendUnavailable:
+        return None
+
+
+def _left(stats: StatsTotals) -> int:
+    return sum(sum(queue.waiting.values()) + queue.scheduled + queue.in_flight for queue in stats.queues)
+
+
+def _say_how_to_look(settings: Settings, show: Show) -> None:
+    """The commands for dead letters, as they can be typed here."""
+    script = near(Path(sys.executable).with_name("wagoe-jobs"))
+    place = " -a containers.web:container"
+    show.say(f"look at them  {_environment(settings)}{script} failed list{place}")
+    show.say(f"try again     {_environment(settings)}{script} failed retry ID{place}")
+
+
+def _environment(settings: Settings) -> str:
+    """What has to stand before a command, so that it finds this run and not the usual one."""
+    names = (FOLDER, "WAGOE_JOBS__PROVIDER", *LENT)
+    told = {name: os.environ[name] for name in names if name in os.environ}
+    if told.get(FOLDER) == str(Path("out/shop").resolve()) and len(told) == 2:
+        return ""
+    for name in LENT:
+        if name in told:
+            told[name] = make_url(told[name]).render_as_string(hide_password=True)
+    return "".join(f"{name}={shlex.quote(value)} " for name, value in told.items())
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="./dev run", description="Run the shop.")
+    parser.add_argument("--orders", type=Path, default=Path("examples/data/orders.csv"), help="the customers' file")
+    parser.add_argument("--folder", type=Path, default=Path(os.environ.get(FOLDER, "out/shop")))
+    parser.add_argument("--port", type=int, default=0, help="of the web node; any free one unless it is given")
+    parser.add_argument("--fresh", action="store_true", help="do not resume an interrupted run")
+    parser.add_argument("--stay", action="store_true", help="keep both nodes up afterwards, to try things out")
+    return parser.parse_args(arguments)
+
+
+def _as_interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
