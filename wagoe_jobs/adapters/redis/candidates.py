@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 
 from wagoe_jobs.adapters.redis.connections import Redis
-from wagoe_jobs.adapters.redis.rows import HEADS
+from wagoe_jobs.adapters.redis.rows import IDS
 from wagoe_jobs.core.job import Status
 from wagoe_jobs.ports import JobFilter
 
@@ -32,7 +32,7 @@ class Candidates:
         self._redis = redis
         self._keys = redis.keys
 
-    def below(self, wanted: JobFilter, cursor: str | None, chunk: int = HEADS) -> Iterator[Sequence[str]]:
+    def below(self, wanted: JobFilter, cursor: str | None, chunk: int = IDS) -> Iterator[Sequence[str]]:
         """Ids below the cursor that may be wanted, highest first, some at a time; none is left out, or told twice."""
         index = self._narrowest(wanted)
         yield from self._of_all(cursor, chunk) if index is None else self._of_index(index, cursor, chunk)

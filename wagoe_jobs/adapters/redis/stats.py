@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from wagoe_jobs.adapters.redis.candidates import Candidates
 from wagoe_jobs.adapters.redis.connections import Redis
-from wagoe_jobs.adapters.redis.rows import CHUNK, HEADS, Rows, in_chunks, refusing
+from wagoe_jobs.adapters.redis.rows import CHUNK, IDS, Rows, in_chunks, refusing
 from wagoe_jobs.adapters.redis.scripts import script
 from wagoe_jobs.core.durations import SAMPLE, durations_of
 from wagoe_jobs.core.job import PRIORITIES, Job
@@ -84,17 +84,17 @@ class RedisJobStats:
     def _from_end(self, index: str) -> Iterator[tuple[int, str]]:
         first = 0
         while True:
-            [flat] = self._redis.ask(("ZREVRANGE", index, first, first + HEADS - 1, "WITHSCORES"))
+            [flat] = self._redis.ask(("ZREVRANGE", index, first, first + IDS - 1, "WITHSCORES"))
             yield from ((int(float(ended)), id) for id, ended in zip(flat[::2], flat[1::2], strict=True))
-            if len(flat) < 2 * HEADS:
+            if len(flat) < 2 * IDS:
                 return
-            first += HEADS
+            first += IDS
 
     def _workers(self, queues: Sequence[str]) -> Sequence[str]:
         """Who holds the claims of these queues."""
         holders: set[str] = set()
         for queue in queues:
-            for ids in in_chunks(self._candidates.members(self._redis.keys.in_flight(queue)), HEADS):
+            for ids in in_chunks(self._candidates.members(self._redis.keys.in_flight(queue)), IDS):
                 replies = self._redis.ask(*(("HGET", self._redis.keys.job(id), "worker") for id in ids))
                 holders.update(name for name in replies if name is not None)
         return sorted(holders)

@@ -1,12 +1,11 @@
 """Every job, wherever it is: found by id, searched in pages, and dead letters given another chance."""
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from uuid import UUID
 
 from wagoe_jobs.adapters.redis.candidates import Candidates
 from wagoe_jobs.adapters.redis.connections import Redis
-from wagoe_jobs.adapters.redis.rows import HEADS, Head, Rows, refusing
+from wagoe_jobs.adapters.redis.rows import IDS, Found, Rows, refusing
 from wagoe_jobs.adapters.redis.scripts import script
 from wagoe_jobs.core.job import Job, Status, checked_instant, redrive, to_micros
 from wagoe_jobs.core.outcome import UNDECODABLE
@@ -29,9 +28,8 @@ class RedisJobStore:
     def search(self, wanted: JobFilter = JobFilter(), *, limit: int = 50, cursor: str | None = None) -> Page:
         below = None if cursor is None else checked_cursor(cursor)
         limit = checked_page(limit)
-        matches = _matcher(wanted)
-        with refusing("search"):
-            found = self._search(wanted, matches, below, limit + 1)
+        with refusing("wanted"):
+            found = self._search(wanted, below, limit + 1)
         jobs = [read_job(row) for row in found[:limit]]
         return Page(jobs, found[limit - 1].id if len(found) > limit else None)
 
@@ -40,47 +38,47 @@ class RedisJobStore:
 
     def retry(self, id: UUID) -> bool:
         found = self._rows.found([str(id)])
-        if not found or found[0].head.status is not Status.FAILED:
+        if not found or found[0].stored.status is not Status.FAILED:
             return False
-        (dead,) = found
-        payload, budget = _redriven(dead.stored)
-        seen = (dead.seq, dead.head.completed_us or 0)
-        return bool(self._redis.run(script("redrive"), dead.head.id, *seen, budget, payload))
+        dead, _, seq = found[0]
+        payload, budget = _redriven(dead)
+        seen = (seq or "", dead.completed_us or 0)
+        return bool(self._redis.run(script("redrive"), dead.id, *seen, budget, payload))
 
-    def _search(
-        self, wanted: JobFilter, matches: Callable[[Head], bool], below: str | None, most: int
-    ) -> Sequence[Stored]:
-        """At most so many that match, highest id first; what is not wanted is never read whole."""
+    def _search(self, wanted: JobFilter, below: str | None, most: int) -> Sequence[Stored]:
+        """At most so many that are wanted, highest id first; no text of any other is read."""
+        asked, everything = _asked(wanted), wanted == JobFilter()
         found: list[Stored] = []
-        whole = wanted == JobFilter()
-        for ids in self._candidates.below(wanted, below, min(HEADS, most) if whole else HEADS):
-            named = ids if whole else [head.id for head in self._rows.heads(ids) if matches(head)]
-            rows = self._rows.found(named[: most - len(found)])
-            found += [row.stored for row in rows if matches(row.head)]  # it may have changed since it was named
+        for ids in self._candidates.below(wanted, below, min(IDS, most) if everything else IDS):
+            matching = ids if everything else self._redis.run(script("match"), *asked, *ids)
+            found += self._read(wanted, matching, most - len(found))
             if len(found) == most:
                 break
         return found
 
-
-def _matcher(wanted: JobFilter) -> Callable[[Head], bool]:
-    since = None if wanted.since is None else _micros("since", wanted.since)
-    until = None if wanted.until is None else _micros("until", wanted.until)
-
-    def matches(head: Head) -> bool:
-        return (
-            wanted.status in (None, head.status)
-            and wanted.type in (None, head.type)
-            and wanted.queue in (None, head.queue)
-            and wanted.tenant in (None, head.tenant)
-            and (since is None or head.created_us >= since)
-            and (until is None or head.created_us < until)
-        )
-
-    return matches
+    def _read(self, wanted: JobFilter, matching: Sequence[str], most: int) -> Sequence[Stored]:
+        """The first `most` of those that matched; one that does not any more makes room for those behind it."""
+        found: list[Stored] = []
+        while matching and len(found) < most:
+            room = most - len(found)
+            found += [row.stored for row in self._rows.found(matching[:room]) if _still(row, wanted)]
+            matching = matching[room:]
+        return found
 
 
-def _micros(path: str, instant: datetime) -> int:
-    return to_micros(checked_instant(path, instant))
+def _asked(wanted: JobFilter) -> Sequence[str | int]:
+    """The filter as its script takes it."""
+    names = (f"={name}" if name is not None else "" for name in (wanted.type, wanted.queue, wanted.tenant))
+    times = (("since", wanted.since), ("until", wanted.until))
+    instants = ("" if time is None else to_micros(checked_instant(path, time)) for path, time in times)
+    return (str(wanted.status or ""), *names, *instants)
+
+
+def _still(found: Found, wanted: JobFilter) -> bool:
+    """Whether it is as it was when it matched: it may have moved on, or be another job of the same id."""
+    job, tenant, _ = found
+    pairs = ((wanted.status, job.status), (wanted.type, job.type), (wanted.queue, job.queue), (wanted.tenant, tenant))
+    return all(one is None or one == other for one, other in pairs)
 
 
 def _redriven(dead: Stored) -> tuple[str, int]:
