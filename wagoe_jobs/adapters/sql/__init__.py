@@ -1,4 +1,4 @@
-"""Jobs in the application's own SQL database: SQLite as a file, PostgreSQL.
+"""Jobs in the application's own SQL database: SQLite as a file, PostgreSQL, MariaDB and MySQL.
 
 Every part is built from an engine; the engine stays its owner's. Tables are created by the `create_*` functions,
 which several nodes may call at once. What `job_queue` holds open is closed by its `close`.
@@ -9,11 +9,12 @@ from datetime import timedelta
 from sqlalchemy import Engine
 
 from wagoe_jobs.adapters.sql import schema as _schema
+from wagoe_jobs.adapters.sql.dialect import WakingDialect
 from wagoe_jobs.adapters.sql.engines import check_pool, connections_needed, open_database, open_engine
 from wagoe_jobs.adapters.sql.exchange import PortableExchange
 from wagoe_jobs.adapters.sql.keys import SqlIdempotencyStore
 from wagoe_jobs.adapters.sql.presence import SqlWorkerPresence
-from wagoe_jobs.adapters.sql.queue import SqlQueue
+from wagoe_jobs.adapters.sql.queue import SqlQueue, WakingSqlQueue
 from wagoe_jobs.adapters.sql.recurring import SqlRecurringState
 from wagoe_jobs.adapters.sql.rows import micros
 from wagoe_jobs.adapters.sql.stats import SqlStats
@@ -96,6 +97,8 @@ def job_queue(
     db = open_database(engine, schema=schema, table_prefix=table_prefix, clock_offset=clock_offset)
     portable = claim_strategy == "portable"
     exchange = PortableExchange(db, micros(lease)) if portable else db.dialect.exchange(db, micros(lease))
+    if isinstance(db.dialect, WakingDialect):
+        return WakingSqlQueue(db, exchange, lease, db.dialect)
     return SqlQueue(db, exchange, lease)
 
 

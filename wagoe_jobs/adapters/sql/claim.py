@@ -25,13 +25,15 @@ class PortableClaimer:
         self._db = db
         self._lease_us = lease_us
         q, among = db.tables.queue.c, db.dialect.among
-        self._candidates = (
+        candidates = (
             select(q.id, q.abandoned)
             .where(q.queue == bindparam("p_queue", type_=Text), q.status == READY)
             .order_by(q.priority_rank, q.seq)
             .limit(bindparam("p_limit", type_=BigInteger))
         )
-        self._take = update(db.tables.queue).where(among(q.id), q.status == READY).values(**taken(db))
+        self._candidates = db.dialect.by_index(candidates, db.tables.index("ready"))
+        take = update(db.tables.queue).where(among(q.id), q.status == READY).values(**taken(db))
+        self._take = db.dialect.by_id(take, db.tables.queue)
         self._proof = (
             select(q.id, q.payload, q.priority_rank, q.seq, q.locked_at, q.abandoned)
             .where(among(q.id), q.token == bindparam("p_token", type_=String))

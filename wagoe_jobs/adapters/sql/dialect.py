@@ -1,11 +1,28 @@
 """What the adapter asks of a database; `dialects` chooses who answers, once at open."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
-from sqlalchemy import ColumnElement, Connection, Engine, Insert, Table
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    CursorResult,
+    Delete,
+    Engine,
+    Index,
+    Insert,
+    Integer,
+    Select,
+    Table,
+    Update,
+    bindparam,
+    delete,
+    select,
+    tuple_,
+)
 from sqlalchemy.exc import DBAPIError
 
 from wagoe_jobs.adapters.sql.tables import Shape, Tables
@@ -14,6 +31,8 @@ from wagoe_jobs.ports import Answer, Claim, Settlement, WakeUp
 if TYPE_CHECKING:  # these are made of what a dialect says
     from wagoe_jobs.adapters.sql.connections import Database
     from wagoe_jobs.adapters.sql.enqueue import Enqueuer
+
+Locking = TypeVar("Locking", Select[*tuple[Any, ...]], Update, Delete)
 
 
 class Verdict(Enum):
@@ -33,7 +52,13 @@ class Verdict(Enum):
 class Dialect(Protocol):
     """What the adapter asks of a database. A statement part comes with the function that makes its parameters."""
 
-    shape: Shape
+    @property
+    def shape(self) -> Shape: ...
+
+    @property
+    def skips_locked(self) -> bool:
+        """Whether a locking read can pass by what another transaction has locked."""
+        ...
 
     def now(self) -> ColumnElement[int]:
         """The store's clock in microseconds since 1970, as an expression with parameters from `clock`."""
@@ -54,11 +79,34 @@ class Dialect(Protocol):
         ...
 
     def insert_new(self, table: Table, values: Mapping[str, Any]) -> Insert:
-        """An insert that leaves a row with this key as it is; its row count tells."""
+        """An insert that leaves a row with this key as it is; `was_new` tells."""
+        ...
+
+    def was_new(self, result: CursorResult[Any]) -> bool:
+        """Whether the row of `insert_new` was not there yet."""
+        ...
+
+    def delete_first(self, table: Table, where: ColumnElement[bool], order: ColumnElement[Any]) -> Delete:
+        """A delete of the first rows in `order` of those that are meant, as many as the parameter `p_limit`."""
+        ...
+
+    def by_id(self, statement: Locking, table: Table) -> Locking:
+        """The statement, bound to find its rows by their ids: a scan would wait for rows that it does not want."""
+        ...
+
+    def by_index(self, statement: Locking, index: Index) -> Locking:
+        """The statement, bound to an index where the planner may think better of it."""
+        ...
+
+    def current(self, statement: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
+        """A read of one row that is there, as it is now, also inside a caller's older snapshot."""
         ...
 
     def schema(self, engine: Engine, wanted: str | None) -> str | None:
-        """The schema to qualify tables with, so that a changed search path redirects nothing."""
+        """The schema to qualify tables with, so that a changed search path redirects nothing.
+
+        The first question to a database: what depends on its version is chosen here.
+        """
         ...
 
     def isolate(self, conn: Connection) -> Connection:
@@ -73,8 +121,8 @@ class Dialect(Protocol):
         """Set what is kept with the database itself, before tables are made."""
         ...
 
-    def lock_schema(self, conn: Connection, tables: Tables) -> None:
-        """Let one creator in at a time, until the transaction ends."""
+    def schema_lock(self, conn: Connection, tables: Tables) -> AbstractContextManager[None]:
+        """Let one creator in at a time, at least until the block ends."""
         ...
 
     def begin_in(self, conn: Connection, tables: Tables) -> None:
@@ -101,6 +149,11 @@ class Dialect(Protocol):
         """The fastest exchange that is safe here."""
         ...
 
+
+@runtime_checkable
+class WakingDialect(Dialect, Protocol):
+    """A database that gives news."""
+
     def wake_up(self, db: "Database", queue: str) -> WakeUp: ...
 
 
@@ -112,3 +165,26 @@ class Exchange(Protocol):
     ) -> tuple[Sequence[Answer], Sequence[Claim]]: ...
 
     def close(self) -> None: ...
+
+
+class Planned:
+    """The parts of a dialect whose planner finds rows by their index, and whose row counts tell what was inserted."""
+
+    skips_locked = True
+
+    def was_new(self, result: CursorResult[Any]) -> bool:
+        return result.rowcount == 1
+
+    def delete_first(self, table: Table, where: ColumnElement[bool], order: ColumnElement[Any]) -> Delete:
+        keys = tuple(table.primary_key.columns)
+        first = select(*keys).where(where).order_by(order).limit(bindparam("p_limit", type_=Integer))
+        return delete(table).where(tuple_(*keys).in_(first))
+
+    def by_id(self, statement: Locking, table: Table) -> Locking:
+        return statement
+
+    def by_index(self, statement: Locking, index: Index) -> Locking:
+        return statement
+
+    def current(self, statement: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
+        return statement

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import URL, Engine
 
 from wagoe_jobs.adapters.sql.dialect import Dialect
+from wagoe_jobs.adapters.sql.mysql import MySQL, bound_waits, mysql_options
 from wagoe_jobs.adapters.sql.postgres import PostgreSQL, bound_replies, postgres_options
 from wagoe_jobs.adapters.sql.sqlite import SQLite, sqlite_options
 from wagoe_jobs.errors import SettingsError
@@ -19,13 +20,15 @@ def dialect_of(engine: Engine) -> Dialect:
             return SQLite()
         case "postgresql" if engine.dialect.driver == "psycopg":
             return PostgreSQL()
+        case "mysql" | "mariadb" if engine.dialect.driver == "pymysql":
+            return MySQL()
         case name:
             raise unsupported(f"{name}+{engine.dialect.driver}")
 
 
 def alike(one: Engine, other: Engine) -> bool:
     """Whether both lead to databases of one kind."""
-    return one.dialect.name == other.dialect.name
+    return _kind(one) == _kind(other)
 
 
 def connect_options(url: URL, timeout: timedelta) -> tuple[Mapping[str, Any], Callable[[Any, Any], None]]:
@@ -38,10 +41,17 @@ def connect_options(url: URL, timeout: timedelta) -> tuple[Mapping[str, Any], Ca
             return sqlite_options(url, timeout), lambda raw, _: None
         case "postgresql", "psycopg":
             return postgres_options(timeout), lambda raw, _: bound_replies(raw, timeout)
+        case "mysql" | "mariadb", "pymysql":
+            return mysql_options(url, timeout), lambda raw, _: bound_waits(raw, timeout)
         case name, driver:
             raise unsupported(f"{name}+{driver}")
 
 
 def unsupported(driver: str) -> SettingsError:
     """The refusal of a database or driver, with those that may be used."""
-    return SettingsError("jobs.db.url", f"{driver} is not supported: use sqlite or postgresql+psycopg")
+    return SettingsError("jobs.db.url", f"{driver} is not supported: use sqlite, postgresql+psycopg or mysql+pymysql")
+
+
+def _kind(engine: Engine) -> str:
+    # two spellings of one kind of URL
+    return "mysql" if engine.dialect.name == "mariadb" else engine.dialect.name

@@ -40,7 +40,7 @@ class LockedEnqueuer:
         q, s = db.tables.queue, db.tables.store
         among = db.dialect.among
         self._known = select(q.c.id).where(among(q.c.id)).union_all(select(s.c.id).where(among(s.c.id)))
-        self._insert = Many(insert(q).values(_values(db)), db.engine.dialect)
+        self._insert = Many(insert(q).values(values_of(db)), db.engine.dialect)
 
     def insert(self, conn: Connection, rows: Rows) -> Sequence[bool]:
         ids = self._db.dialect.ids([row["p_id"] for row in rows])
@@ -73,7 +73,8 @@ def waiting_status(now: ColumnElement[int], due_at: ColumnElement[Any]) -> Colum
     return case((due_at > now, SCHEDULED), else_=READY)
 
 
-def _values(db: Database) -> Mapping[str, Any]:
+def values_of(db: Database) -> Mapping[str, Any]:
+    """What a new row has, with the parameters that `job_values` makes."""
     q, now = db.tables.queue.c, db.dialect.now()
     due_at = due(now, bindparam("p_delay", type_=BigInteger), bindparam("p_execute_at", type_=BigInteger))
     return {

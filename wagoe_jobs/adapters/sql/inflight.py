@@ -23,20 +23,23 @@ class InFlight:
         self._lease_us = lease_us
         self._history = History(db)
         q, among, now = db.tables.queue.c, db.dialect.among, db.dialect.now()
-        self._look = select(q.id, q.token, q.cancel_requested).where(among(q.id)).order_by(q.id)
+        skip = db.dialect.skips_locked
+        look = select(q.id, q.token, q.cancel_requested).where(among(q.id)).order_by(q.id)
+        self._look = db.dialect.by_id(look, db.tables.queue)
         self._lock = self._look.with_for_update()
-        self._lock_what_is_free = self._look.with_for_update(skip_locked=True)
-        rows = update(db.tables.queue).where(among(q.id))
+        self._lock_what_is_free = self._look.with_for_update(skip_locked=skip)
+        rows = db.dialect.by_id(update(db.tables.queue).where(among(q.id)), db.tables.queue)
         self._extend = rows.values(lease_until=now + bindparam("p_lease", type_=BigInteger))
         self._mark = rows.values(interrupted=true())
         self._give_back = rows.values(**released(db), status=READY)
-        self._expired = (
+        expired = (
             select(q.id, q.type, q.queue, q.abandoned, q.budget, q.interrupted, q.cancel_requested)
             .where(q.status == PROCESSING, q.lease_until < now)
             .order_by(q.lease_until)
             .limit(bindparam("p_limit", type_=Integer))
-            .with_for_update(skip_locked=True)
+            .with_for_update(skip_locked=skip)
         )
+        self._expired = db.dialect.by_index(expired, db.tables.index("lease"))
         self._count = rows.values(**released(db), status=READY, abandoned=q.abandoned + 1)
 
     def renew(self, conn: Connection, claims: Sequence[Claim]) -> dict[Claim, Hold]:

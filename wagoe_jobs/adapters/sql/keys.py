@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Integer, Text, bindparam, delete, select, tuple_, update
+from sqlalchemy import BigInteger, Connection, Text, bindparam, delete, select, update
 
 from wagoe_jobs.adapters.sql.connections import Database
 from wagoe_jobs.adapters.sql.rows import micros
@@ -28,17 +28,16 @@ class Keys:
         row = {"scope": bindparam("p_scope", type_=Text), "name": bindparam("p_name", type_=Text), **values}
         self._take = db.dialect.insert_new(db.tables.keys, row)
         self._take_over = update(db.tables.keys).where(*this, k.expires_at <= now).values(**values)
-        self._value = select(k.value).where(*this)
+        self._value = db.dialect.current(select(k.value).where(*this))
         self._seen = select(k.name).where(*this, k.expires_at > now)
         self._release = delete(db.tables.keys).where(*this, k.expires_at > now)
-        expired = select(k.scope, k.name).where(k.expires_at <= now).order_by(k.expires_at)
-        self._purge = delete(db.tables.keys).where(
-            tuple_(k.scope, k.name).in_(expired.limit(bindparam("p_limit", type_=Integer)))
-        )
+        self._purge = db.dialect.delete_first(db.tables.keys, k.expires_at <= now, k.expires_at)
 
     def claim(self, conn: Connection, scope: str, key: str, ttl: timedelta, value: str) -> Claimed | Taken:
         given = {**self._which(scope, key), "p_value": value, "p_ttl": micros(ttl)}
-        if conn.execute(self._take, given).rowcount == 1 or conn.execute(self._take_over, given).rowcount == 1:
+        if self._db.dialect.was_new(conn.execute(self._take, given)):
+            return Claimed()
+        if conn.execute(self._take_over, given).rowcount == 1:
             return Claimed()
         taken = conn.execute(self._value, given).scalar()
         # purged or released between the two: free now, and the next try takes it

@@ -1,6 +1,7 @@
 """PostgreSQL through psycopg 3."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -23,7 +24,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, UUID, insert
 from sqlalchemy.exc import DataError, DBAPIError
 
 from wagoe_jobs.adapters.sql.connections import Database, driver
-from wagoe_jobs.adapters.sql.dialect import Exchange, Verdict
+from wagoe_jobs.adapters.sql.dialect import Exchange, Planned, Verdict
 from wagoe_jobs.adapters.sql.enqueue import Enqueuer
 from wagoe_jobs.adapters.sql.postgres_enqueue import ArrayEnqueuer
 from wagoe_jobs.adapters.sql.postgres_exchange import OneStatementExchange
@@ -34,7 +35,7 @@ from wagoe_jobs.ports import WakeUp
 _ISOLATION = "READ COMMITTED"
 
 
-class PostgreSQL:
+class PostgreSQL(Planned):
     """Rows are locked one by one, and a claim skips what another is claiming."""
 
     shape = Shape(
@@ -84,8 +85,10 @@ class PostgreSQL:
     def settle_down(self, db: Database) -> None:
         """Nothing is kept with the database."""
 
-    def lock_schema(self, conn: Connection, tables: Tables) -> None:
+    @contextmanager
+    def schema_lock(self, conn: Connection, tables: Tables) -> Iterator[None]:
         conn.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(tables.version.fullname, 0))))
+        yield
 
     def begin_in(self, conn: Connection, tables: Tables) -> None:
         """Every transaction may write."""

@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from wagoe_jobs.adapters.sql.connections import Database, Held, RefusedData, refusing, translating
-from wagoe_jobs.adapters.sql.dialect import Exchange
+from wagoe_jobs.adapters.sql.dialect import Exchange, WakingDialect
 from wagoe_jobs.adapters.sql.inflight import InFlight
 from wagoe_jobs.adapters.sql.keys import Keys
 from wagoe_jobs.adapters.sql.rows import job_values, micros
@@ -33,7 +33,7 @@ from wagoe_jobs.ports import (
 
 
 class SqlQueue:
-    """JobQueue with leases, transactions, keys and wake-up."""
+    """JobQueue with leases, transactions and keys."""
 
     def __init__(self, db: Database, exchange: Exchange, lease: timedelta) -> None:
         self._db = db
@@ -157,9 +157,6 @@ class SqlQueue:
     def next_due(self) -> timedelta | None:
         return self._db.read(self._waiting.next_due)
 
-    def wake_up(self, queue: str) -> WakeUp:
-        return self._db.dialect.wake_up(self._db, queue)
-
     def close(self) -> None:
         self._exchange.close()
         self._renewal.close()
@@ -178,6 +175,17 @@ class SqlQueue:
         except RefusedData as exc:
             with refusing():
                 return self._exchange.exchange([buried(settlement, exc)], "", "", 0)[0][0]
+
+
+class WakingSqlQueue(SqlQueue):
+    """The same where the database gives news."""
+
+    def __init__(self, db: Database, exchange: Exchange, lease: timedelta, dialect: WakingDialect) -> None:
+        super().__init__(db, exchange, lease)
+        self._news = dialect
+
+    def wake_up(self, queue: str) -> WakeUp:
+        return self._news.wake_up(self._db, queue)
 
 
 def _rows(jobs: Sequence[Job], delay: timedelta | None) -> list[dict[str, object]]:

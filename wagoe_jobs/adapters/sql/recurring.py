@@ -54,7 +54,7 @@ class SqlRecurringState:
 
         def keep(conn: Connection) -> Schedule:
             timed = {**given, **self._db.clock()}
-            if conn.execute(self._new, timed).rowcount != 1:
+            if not self._db.dialect.was_new(conn.execute(self._new, timed)):
                 conn.execute(self._retime, timed)
                 conn.execute(self._refresh, given)
             return Schedule(*conn.execute(self._one, given).one())
@@ -101,7 +101,9 @@ class TickerLease:
 
     def hold(self, conn: Connection, holder: str, lease: timedelta) -> bool:
         given = {"p_holder": holder, "p_lease": micros(lease), **self._db.clock()}
-        return any(conn.execute(step, given).rowcount == 1 for step in (self._hold, self._first))
+        return conn.execute(self._hold, given).rowcount == 1 or self._db.dialect.was_new(
+            conn.execute(self._first, given)
+        )
 
     def let_go(self, conn: Connection, holder: str) -> bool:
         return conn.execute(self._let_go, {"p_holder": holder, **self._db.clock()}).rowcount == 1

@@ -21,13 +21,14 @@ def create(db: Database, wanted: Sequence[Table]) -> None:
     """Create what is absent of `wanted`, in one step. Raises SchemaMismatch for a schema of another version."""
 
     def make(conn: Connection) -> None:
-        db.dialect.lock_schema(conn, db.tables)
-        schema = db.tables.metadata.schema
-        if schema is not None and not inspect(conn).has_schema(schema):
-            conn.execute(CreateSchema(schema))
-        _check_version(db, _version(db, conn))
-        db.tables.metadata.create_all(conn, tables=list(dict.fromkeys(wanted)), checkfirst=True)
-        conn.execute(_first_row(db, literal(uuid4().hex), db.dialect.now()), db.clock())
+        with db.dialect.schema_lock(conn, db.tables):
+            schema = db.tables.metadata.schema
+            if schema is not None and not inspect(conn).has_schema(schema):
+                conn.execute(CreateSchema(schema))
+            _check_version(db, _version(db, conn))
+            db.tables.metadata.create_all(conn, tables=list(dict.fromkeys(wanted)), checkfirst=True)
+            conn.execute(_first_row(db, literal(uuid4().hex), db.dialect.now()), db.clock())
+            conn.commit()  # before the next creator comes in
 
     db.dialect.settle_down(db)
     db.write(make)
@@ -38,9 +39,9 @@ def mend(db: Database) -> None:
     create(db, db.tables.all)
 
     def index(conn: Connection) -> None:
-        db.dialect.lock_schema(conn, db.tables)
-        for one in (one for table in db.tables.all for one in table.indexes):
-            one.create(conn, checkfirst=True)
+        with db.dialect.schema_lock(conn, db.tables):
+            for one in (one for table in db.tables.all for one in table.indexes):
+                one.create(conn, checkfirst=True)
 
     db.write(index)
 

@@ -24,19 +24,22 @@ class PortableSettler:
         self._db = db
         self._history = History(db)
         q, s, among = db.tables.queue.c, db.tables.store.c, db.dialect.among
-        self._lock = (
+        lock = (
             select(q.id, q.token, q.last_token, q.cancel_requested)
             .where(among(q.id))
             .order_by(q.id)  # the same order as renewal: no two of them wait for one another
             .with_for_update()
         )
+        self._lock = db.dialect.by_id(lock, db.tables.queue)
         self._ended = select(s.id, s.token).where(among(s.id))
         values = {**released(db), "retrying": bindparam("p_retrying", type_=Boolean)}
         values["budget"] = func.coalesce(bindparam("p_budget", type_=Integer), q.budget)
         values["payload"] = func.coalesce(bindparam("p_payload", type_=Text), q.payload)
         values["last_token"] = q.token
         later = db.dialect.now() + bindparam("p_delay", type_=BigInteger)
-        row = update(db.tables.queue).where(q.id == bindparam("p_id", type_=q.id.type))
+        row = db.dialect.by_id(
+            update(db.tables.queue).where(q.id == bindparam("p_id", type_=q.id.type)), db.tables.queue
+        )
         self._later = row.values(**values, status=SCHEDULED, execute_at=later)
         self._at_once = row.values(**values, status=READY, execute_at=later, seq=bindparam("p_seq", type_=BigInteger))
 

@@ -2,7 +2,8 @@
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -25,7 +26,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import DBAPIError
 
 from wagoe_jobs.adapters.sql.connections import Database, driver
-from wagoe_jobs.adapters.sql.dialect import Exchange, Verdict
+from wagoe_jobs.adapters.sql.dialect import Exchange, Planned, Verdict
 from wagoe_jobs.adapters.sql.enqueue import Enqueuer, LockedEnqueuer
 from wagoe_jobs.adapters.sql.exchange import LockedExchange
 from wagoe_jobs.adapters.sql.tables import Shape, Tables
@@ -34,7 +35,7 @@ from wagoe_jobs.errors import SettingsError
 from wagoe_jobs.ports import WakeUp
 
 
-class SQLite:
+class SQLite(Planned):
     """One writer at a time: a write takes the lock when it begins, and then nothing can come between."""
 
     shape = Shape(id=Text(), text=Text(), integer=Integer(), key="seq", sequence=False, partial="sqlite_where")
@@ -72,8 +73,9 @@ class SQLite:
     def settle_down(self, db: Database) -> None:
         db.read(_write_ahead)
 
-    def lock_schema(self, conn: Connection, tables: Tables) -> None:
-        """`begin` took the lock."""
+    @contextmanager
+    def schema_lock(self, conn: Connection, tables: Tables) -> Iterator[None]:
+        yield  # `begin` took the lock
 
     def begin_in(self, conn: Connection, tables: Tables) -> None:
         # a write that changes nothing takes the write lock, and waits for it: a read first could not be upgraded

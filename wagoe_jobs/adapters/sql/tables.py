@@ -5,8 +5,8 @@ Instants are BIGINT microseconds since 1970 UTC, exact on every database.
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sqlalchemy import (
@@ -49,7 +49,8 @@ class Shape:
     """What a database wants of the tables.
 
     `key` names the queue's primary key: where rows are stored in its order, the place in the line is the
-    better one. `partial` is the index option that takes a condition, None without partial indexes.
+    better one. `partial` is the index option that takes a condition, None without partial indexes. `options`
+    are those of each table.
     """
 
     id: TypeEngine[str]
@@ -58,6 +59,7 @@ class Shape:
     key: Literal["id", "seq"]
     sequence: bool
     partial: str | None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +75,10 @@ class Tables:
     workers: Table
     version: Table
     line: DbSequence | None
+
+    def index(self, name: str) -> Index:
+        """The index of the queue whose name ends so."""
+        return next(index for index in self.queue.indexes if str(index.name).endswith(f"job_queue_{name}"))
 
     @property
     def jobs(self) -> Sequence[Table]:
@@ -103,9 +109,9 @@ def make_tables(shape: Shape, schema: str | None, prefix: str) -> Tables:
         store=_store(metadata, shape, prefix),
         keys=_keys(metadata, shape, prefix),
         recurring=_recurring(metadata, shape, prefix),
-        ticker=_ticker(metadata, prefix),
+        ticker=_ticker(metadata, shape, prefix),
         workers=_workers(metadata, shape, prefix),
-        version=_version(metadata, prefix),
+        version=_version(metadata, shape, prefix),
         line=line,
     )
 
@@ -127,8 +133,9 @@ def _queue(metadata: MetaData, shape: Shape, prefix: str, line: DbSequence | Non
         Column("locked_by", shape.text),
         Column("locked_at", BigInteger),
         Column("lease_until", BigInteger),
-        Column("token", String(32)),
+        # before the token: an update sets columns in this order, and on MySQL sees those that it has set already
         Column("last_token", String(32)),
+        Column("token", String(32)),
         Column("created_at", BigInteger, nullable=False),
         Column("updated_at", BigInteger, nullable=False),
         Column("type", String(NAME_LIMIT), nullable=False),
@@ -140,22 +147,24 @@ def _queue(metadata: MetaData, shape: Shape, prefix: str, line: DbSequence | Non
         Column("payload", shape.text, nullable=False),
         *([UniqueConstraint("id", name=f"{prefix}job_queue_id")] if by_seq else []),
         *_queue_indexes(shape, prefix, by_seq),
+        **shape.options,
     )
 
 
 def _queue_indexes(shape: Shape, prefix: str, by_seq: bool) -> Sequence[Index]:
     line = ("queue", "priority_rank") if by_seq else ("queue", "priority_rank", "seq")
     ready: ColumnElement[bool] = literal_column("status = 'ready'")
-    return (
+    indexes = [
         _index(shape, f"{prefix}job_queue_ready", line, ready),
-        # A job that was abandoned before is claimed alone: the claim must see at once whether there is one. Its last
-        # column gives an order that no other index has: among equals, an empty table's plan would take any of them.
-        _index(
-            shape, f"{prefix}job_queue_lone", (*line, "abandoned"), literal_column("status = 'ready' AND abandoned > 0")
-        ),
         _index(shape, f"{prefix}job_queue_due", ("execute_at",), literal_column("status = 'scheduled'")),
         _index(shape, f"{prefix}job_queue_lease", ("lease_until",), literal_column("status = 'processing'")),
-    )
+    ]
+    if shape.partial is not None:  # one that is not partial would cost every claim as much as the others together
+        # A job that was abandoned before is claimed alone: the claim must see at once whether there is one. Its last
+        # column gives an order that no other index has: among equals, an empty table's plan would take any of them.
+        lone: ColumnElement[bool] = literal_column("status = 'ready' AND abandoned > 0")
+        indexes.append(_index(shape, f"{prefix}job_queue_lone", (*line, "abandoned"), lone))
+    return indexes
 
 
 def _store(metadata: MetaData, shape: Shape, prefix: str) -> Table:
@@ -181,6 +190,7 @@ def _store(metadata: MetaData, shape: Shape, prefix: str) -> Table:
         Column("payload", shape.text, nullable=False),
         _index(shape, f"{prefix}job_store_ended", ("completed_at",), None),
         _index(shape, f"{prefix}job_store_failed", ("id",), literal_column("status = 'failed'")),
+        **shape.options,
     )
 
 
@@ -193,6 +203,7 @@ def _keys(metadata: MetaData, shape: Shape, prefix: str) -> Table:
         Column("value", shape.text, nullable=False),
         Column("expires_at", BigInteger, nullable=False),
         _index(shape, f"{prefix}job_keys_expiry", ("expires_at",), None),
+        **shape.options,
     )
 
 
@@ -207,16 +218,18 @@ def _recurring(metadata: MetaData, shape: Shape, prefix: str) -> Table:
         Column("args", shape.text, nullable=False),
         Column("first_seen", BigInteger, nullable=False),
         Column("last_tick", BigInteger),
+        **shape.options,
     )
 
 
-def _ticker(metadata: MetaData, prefix: str) -> Table:
+def _ticker(metadata: MetaData, shape: Shape, prefix: str) -> Table:
     return Table(
         f"{prefix}job_ticker",
         metadata,
         Column("id", SmallInteger, primary_key=True, autoincrement=False),
         Column("holder", String(NAME_LIMIT)),
         Column("lease_until", BigInteger, nullable=False),
+        **shape.options,
     )
 
 
@@ -236,10 +249,11 @@ def _workers(metadata: MetaData, shape: Shape, prefix: str) -> Table:
         Column("polled_at", BigInteger),
         Column("running", shape.text, nullable=False),
         Column("running_count", Integer, nullable=False),
+        **shape.options,
     )
 
 
-def _version(metadata: MetaData, prefix: str) -> Table:
+def _version(metadata: MetaData, shape: Shape, prefix: str) -> Table:
     return Table(
         f"{prefix}job_schema",
         metadata,
@@ -247,6 +261,7 @@ def _version(metadata: MetaData, prefix: str) -> Table:
         Column("version", Integer, nullable=False),
         Column("store_id", String(32), nullable=False),
         Column("created_at", BigInteger, nullable=False),
+        **shape.options,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from sqlalchemy import (
@@ -40,22 +41,25 @@ class Waiting:
         )
         self._size = select(func.count()).select_from(db.tables.queue).where(of_queue, q.status == READY)
         self._queues = select(q.queue).distinct()
-        self._status = select(q.status).where(this).with_for_update()
-        self._ask = update(db.tables.queue).where(this).values(cancel_requested=true())
-        self._delete = delete(db.tables.queue).where(this, q.status != PROCESSING)
+        by_id = partial(db.dialect.by_id, table=db.tables.queue)
+        self._status = by_id(select(q.status).where(this).with_for_update())
+        self._ask = by_id(update(db.tables.queue).where(this).values(cancel_requested=true()))
+        self._delete = by_id(delete(db.tables.queue).where(this, q.status != PROCESSING))
         self._forget = delete(db.tables.store).where(s.id == bindparam("p_id", type_=s.id.type))
-        self._due = (
+        due = (
             select(q.id, q.queue)
             .where(q.status == SCHEDULED, q.execute_at <= now)
             .order_by(q.execute_at, q.seq)
             .limit(limit)
-            .with_for_update(skip_locked=True)
+            .with_for_update(skip_locked=db.dialect.skips_locked)
         )
-        self._promote = (
+        self._due = db.dialect.by_index(due, db.tables.index("due"))
+        promote = (
             update(db.tables.queue)
             .where(this, q.status == SCHEDULED)
             .values(status=READY, seq=bindparam("p_seq", type_=BigInteger), retrying=false(), updated_at=now)
         )
+        self._promote = by_id(promote)
         self._next = select(func.min(q.execute_at) - now).where(q.status == SCHEDULED)
 
     def peek(self, conn: Connection, queue: str, limit: int) -> list[Job]:
@@ -80,7 +84,8 @@ class Waiting:
         if status is None:
             return False
         if status == "processing":
-            return conn.execute(self._ask, {"p_id": id}).rowcount == 1
+            conn.execute(self._ask, {"p_id": id})  # without a look at the count: some drivers count what has changed
+            return True
         self._history.move(conn, [end(id, Status.CANCELLED)])
         return True
 

@@ -1,0 +1,254 @@
+"""MariaDB and MySQL through PyMySQL.
+
+Every transaction of ours is READ COMMITTED: it locks no gaps, and each statement sees what has been committed.
+A statement that locks names its index, since one that scans waits for rows that it does not want, such as those of
+an application's open transaction. There is no news: pools poll.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import (
+    CHAR,
+    URL,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    CursorResult,
+    Delete,
+    Engine,
+    Index,
+    Insert,
+    Integer,
+    Select,
+    Table,
+    TextClause,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal_column,
+    select,
+)
+from sqlalchemy.dialects import mysql
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
+
+from wagoe_jobs.adapters.sql.connections import Conflict, Database, driver
+from wagoe_jobs.adapters.sql.dialect import Exchange, Locking, Verdict
+from wagoe_jobs.adapters.sql.enqueue import Enqueuer
+from wagoe_jobs.adapters.sql.exchange import PortableExchange
+from wagoe_jobs.adapters.sql.mysql_enqueue import OWN, MarkedEnqueuer
+from wagoe_jobs.adapters.sql.mysql_exchange import JoinedExchange
+from wagoe_jobs.adapters.sql.tables import Shape, Tables
+from wagoe_jobs.errors import SettingsError
+
+_ISOLATION = "READ COMMITTED"
+_STRICT = "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION"
+_LOCK_SECONDS = 10
+"""How long a creator of tables waits for another."""
+
+_RETRY = frozenset({1020, 1205, 1213, 1412, 1614, 3572})
+"""Changed since it was read, lock time-out, deadlock, table redefined meanwhile, XA deadlock, NOWAIT."""
+_DUPLICATE = frozenset({1062, 1586})
+_SCHEMA = frozenset({1054, 1146})
+_DATA = frozenset(
+    {1048, 1118, 1153, 1264, 1265, 1292, 1300, 1364, 1366, 1367, 1406, 1644, 1690, 3140, 3141, 3819, 3988, 4025}
+)
+"""NULL, row size, packet size, range, truncation, character sets, triggers, JSON, CHECK constraints."""
+
+
+class MySQL:
+    """Rows are locked one by one in InnoDB, and a claim skips what another is claiming.
+
+    The place in the line is the AUTO_INCREMENT key of the queue, which is given out without waiting for commits.
+    """
+
+    def __init__(self) -> None:
+        self.skips_locked = True
+        self.shape = _shape("utf8mb4_bin")
+        self._isolated = False
+        self._autocommit = False
+
+    def now(self) -> ColumnElement[int]:
+        # UTC_TIMESTAMP is that of the statement's start, and knows no time zone of the session
+        micros = literal_column("timestampdiff(MICROSECOND, '1970-01-01', utc_timestamp(6))", BigInteger)
+        return micros + bindparam("offset_us", type_=BigInteger)
+
+    def clock(self, offset_us: int) -> Mapping[str, int]:
+        return {"offset_us": offset_us}
+
+    def among(self, column: ColumnElement[str]) -> ColumnElement[bool]:
+        return column.in_(bindparam("ids", expanding=True, type_=column.type))
+
+    def ids(self, ids: Sequence[str]) -> object:
+        return list(ids)
+
+    def keep(self, conn: Connection, timeout: timedelta) -> None:
+        bound_waits(driver(conn), timeout)
+        conn.exec_driver_sql(f"SET SESSION TRANSACTION ISOLATION LEVEL {_ISOLATION}")
+        conn.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {_lock_seconds(timeout)}")
+        conn.commit()
+
+    def insert_new(self, table: Table, values: Mapping[str, Any]) -> Insert:
+        # IGNORE would lock a row that is there for reading, and two that then write it deadlock; and it hides bad data
+        key = next(iter(table.primary_key.columns))
+        same = func.if_(func.last_insert_id(1), key, key)
+        return mysql.insert(table).values(values).on_duplicate_key_update({key.name: same})
+
+    def was_new(self, result: CursorResult[Any]) -> bool:
+        # the row count depends on how the driver connects; the id is what a row that was there is made to say
+        return result.lastrowid == 0
+
+    def delete_first(self, table: Table, where: ColumnElement[bool], order: ColumnElement[Any]) -> Delete:
+        limit = mysql.limit(bindparam("p_limit", type_=Integer))
+        return delete(table).where(where).ext(limit)
+
+    def by_id(self, statement: Locking, table: Table) -> Locking:
+        return _hinted(statement, table, f"{table.name}_id")
+
+    def by_index(self, statement: Locking, index: Index) -> Locking:
+        assert index.table is not None
+        return _hinted(statement, index.table, str(index.name))
+
+    def current(self, statement: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
+        return statement.with_for_update()
+
+    def schema(self, engine: Engine, wanted: str | None) -> str | None:
+        with engine.connect() as conn:
+            self._autocommit = bool(conn.dialect.detect_autocommit_setting(driver(conn)))
+            self._isolated = conn.get_isolation_level() == _ISOLATION
+            self._fit(conn.dialect.server_version_info or (), getattr(conn.dialect, "is_mariadb", False))
+            found = wanted or conn.dialect.default_schema_name
+        if found is None:
+            raise SettingsError("jobs.db.url", "names no database: write it behind the host, or set jobs.db.schema")
+        return found
+
+    def _fit(self, version: tuple[Any, ...], mariadb: bool) -> None:
+        self.skips_locked = version >= ((10, 6) if mariadb else (8, 0, 17))
+        exact = "utf8mb4_nopad_bin" if mariadb else "utf8mb4_0900_bin" if version >= (8, 0, 17) else "utf8mb4_bin"
+        self.shape = _shape(exact)
+
+    def isolate(self, conn: Connection) -> Connection:
+        conn = conn.execution_options(**{OWN: True})
+        if self._autocommit:
+            return conn.execution_options(isolation_level=_ISOLATION)
+        if not self._isolated:  # for the next transaction alone: nothing to be set back
+            conn.exec_driver_sql(f"SET TRANSACTION ISOLATION LEVEL {_ISOLATION}")
+        return conn
+
+    def begin(self, conn: Connection) -> None:
+        """The pool's connection begins by itself."""
+
+    def settle_down(self, db: Database) -> None:
+        """Nothing is kept with the database."""
+
+    @contextmanager
+    def schema_lock(self, conn: Connection, tables: Tables) -> Iterator[None]:
+        # each DDL statement commits, so that no lock of a transaction would last
+        name = "wagoe_jobs_" + hashlib.sha256(tables.version.fullname.encode()).hexdigest()[:40]
+        if conn.execute(select(func.get_lock(name, _LOCK_SECONDS))).scalar() != 1:
+            raise Conflict
+        try:
+            yield
+        finally:
+            conn.execute(select(func.release_lock(name)))
+
+    def begin_in(self, conn: Connection, tables: Tables) -> None:
+        """Every transaction may write."""
+
+    def in_transaction(self, conn: Connection) -> bool:
+        return not conn.dialect.detect_autocommit_setting(driver(conn))
+
+    def places(self, conn: Connection, tables: Tables, count: int) -> Sequence[int]:
+        # rows that nobody ever sees draw the numbers: a counter in a row of its own would be locked until the commit
+        q = tables.queue
+        ids = [str(uuid4()) for _ in range(count)]
+        blank = {
+            "queue": "", "priority_rank": 0, "status": "place", "created_at": 0, "updated_at": 0, "type": "",
+            "budget": 0, "payload": "",
+        }  # fmt: skip
+        conn.execute(insert(q), [{"id": id, **blank} for id in ids])
+        drawn = self.by_id(select(q.c.seq).where(self.among(q.c.id)).order_by(q.c.seq), q)
+        places = conn.execute(drawn, {"ids": ids}).scalars().all()
+        conn.execute(self.by_id(delete(q).where(self.among(q.c.id)), q), {"ids": ids})
+        return places
+
+    def verdict(self, error: DBAPIError) -> Verdict:
+        code = error.orig.args[0] if error.orig is not None and error.orig.args else None
+        if code in _RETRY:
+            return Verdict.RETRY
+        if code in _DUPLICATE:
+            return Verdict.DUPLICATE
+        if code in _SCHEMA:
+            return Verdict.SCHEMA
+        if code in _DATA or isinstance(error, DataError | IntegrityError):
+            return Verdict.DATA
+        return Verdict.DOWN
+
+    def tell(self, conn: Connection, tables: Tables, queues: Iterable[str]) -> None:
+        """Pools poll."""
+
+    def enqueuer(self, db: Database) -> Enqueuer:
+        return MarkedEnqueuer(db)
+
+    def exchange(self, db: Database, lease_us: int) -> Exchange:
+        return JoinedExchange(db, lease_us) if self.skips_locked else PortableExchange(db, lease_us)
+
+
+def mysql_options(url: URL, timeout: timedelta) -> Mapping[str, Any]:
+    """Options of an engine of our own: a server that is gone is noticed within the time-out, whatever it was doing."""
+    seconds = timeout.total_seconds()
+    # a wait for a lock ends before the reply is given up, so that the server rolls back and the connection is kept
+    locks = _lock_seconds(timeout)
+    return {
+        "isolation_level": _ISOLATION,
+        "connect_args": {
+            "connect_timeout": seconds,
+            "read_timeout": seconds,
+            "write_timeout": seconds,
+            "charset": "utf8mb4",
+            "init_command": (
+                f"SET SESSION sql_mode = '{_STRICT}', time_zone = '+00:00', "
+                f"innodb_lock_wait_timeout = {locks}, lock_wait_timeout = {locks}"
+            ),
+        },
+    }
+
+
+def bound_waits(raw: Any, timeout: timedelta) -> None:
+    """Let every wait of this driver's connection for the server end after `timeout`, with the connection closed."""
+    seconds = timeout.total_seconds()
+    raw._read_timeout = min(raw._read_timeout or seconds, seconds)
+    raw._write_timeout = min(raw._write_timeout or seconds, seconds)
+
+
+def _lock_seconds(timeout: timedelta) -> int:
+    return max(1, timeout // timedelta(seconds=2))
+
+
+def _shape(exact: str) -> Shape:
+    """Text compares by its code points alone, trailing blanks included, as `exact` does."""
+    options = {"engine": "InnoDB", "row_format": "DYNAMIC", "default_charset": "utf8mb4", "collate": exact}
+    return Shape(
+        id=CHAR(36).with_variant(mysql.CHAR(36, charset="ascii", collation="ascii_bin"), "mysql", "mariadb"),
+        text=mysql.LONGTEXT(),
+        integer=BigInteger(),
+        key="seq",
+        sequence=False,
+        partial=None,
+        options={f"{spelling}_{name}": value for name, value in options.items() for spelling in ("mysql", "mariadb")},
+    )
+
+
+def _hinted(statement: Locking, table: Table, index: str) -> Locking:
+    hint = f"FORCE INDEX (`{index}`)"
+    if isinstance(statement, Select):
+        return statement.with_hint(table, hint)
+    if isinstance(statement, Delete):  # takes a hint only in the form for several tables, which names one before FROM
+        name = f"`{table.schema}`.`{table.name}`" if table.schema else f"`{table.name}`"
+        statement = statement.prefix_with(TextClause(name.replace(":", r"\:")))
+    return statement.with_hint(hint)

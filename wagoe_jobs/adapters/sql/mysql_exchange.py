@@ -1,0 +1,219 @@
+"""Settle and claim on MariaDB and MySQL in one transaction of five statements, on a connection that is kept for it.
+
+What is settled goes to the server as one JSON text, which it joins with the queue: copied into history, then deleted.
+The next batch is read by a scan that locks what nobody else is claiming, and marked by its keys. When a count says
+that a claim is no longer held, the transaction begins again by the settler that looks at each row.
+
+A claim whose reply was lost is found again by its token before the next one of that queue is sent.
+"""
+
+import json
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Insert,
+    Integer,
+    String,
+    Text,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    literal_column,
+    select,
+    update,
+)
+
+from wagoe_jobs.adapters.sql.claim import batch_of, new_token, taken
+from wagoe_jobs.adapters.sql.connections import Conflict, Database, Held
+from wagoe_jobs.adapters.sql.inflight import InFlight
+from wagoe_jobs.adapters.sql.many import PACKET
+from wagoe_jobs.adapters.sql.settle import PortableSettler, in_order
+from wagoe_jobs.adapters.sql.tables import PROCESSING, READY
+from wagoe_jobs.errors import BackendUnavailable
+from wagoe_jobs.ports import Answer, Claim, Settlement
+
+_GIVEN: Mapping[str, str] = {
+    # each with its character set: that of the database, which is the default, may lack most characters
+    "p_id": "char(36) character set ascii collate ascii_bin",
+    "p_token": "varchar(32) character set utf8mb4",
+    "p_status": "varchar(10) character set utf8mb4",
+    "p_result": "longtext character set utf8mb4",
+    "p_error": "longtext character set utf8mb4",
+    "p_payload": "longtext character set utf8mb4",
+    "p_waited": "bigint",
+    "p_ran": "bigint",
+}
+
+
+class JoinedExchange:
+    """The exchange for MariaDB and MySQL."""
+
+    def __init__(self, db: Database, lease_us: int) -> None:
+        self._db = db
+        self._lease_us = lease_us
+        self._held = Held(db)
+        self._settler = PortableSettler(db)
+        self._in_flight = InFlight(db, lease_us)
+        self._copy = _copy(db)
+        q, now = db.tables.queue, db.dialect.now()
+        self._remove = db.dialect.by_id(delete(q).where(db.dialect.among(q.c.id)), q)
+        ready = (
+            select(q.c.id, q.c.abandoned, q.c.seq, q.c.payload, q.c.priority_rank, now.label("now"))
+            .where(q.c.queue == bindparam("p_queue", type_=Text), q.c.status == READY)
+            .order_by(q.c.priority_rank, q.c.seq)
+            .limit(bindparam("p_limit", type_=Integer))
+            .with_for_update(skip_locked=True)
+        )
+        self._ready = db.dialect.by_index(ready, db.tables.index("ready"))
+        at = bindparam("p_now", type_=BigInteger)
+        lock = {**taken(db), "locked_at": at, "updated_at": at, "lease_until": at + self._lease_us}
+        which = q.c.seq.in_(bindparam("p_seqs", expanding=True, type_=BigInteger))
+        self._take = update(q).where(which).values(lock).with_hint("FORCE INDEX (PRIMARY)")
+        lost = select(q.c.id).where(q.c.status == PROCESSING, q.c.token == bindparam("p_token", type_=String))
+        self._lost = db.dialect.by_index(lost, db.tables.index("lease"))
+        again = {name: value for name, value in taken(db).items() if name != "token"}
+        mine = db.dialect.among(q.c.id), q.c.token == bindparam("p_token", type_=String)
+        self._again = db.dialect.by_id(update(q).where(*mine).values(again), q)
+        found = select(q.c.id, q.c.abandoned, q.c.seq, q.c.payload, q.c.priority_rank, q.c.locked_at.label("now"))
+        self._found_again = db.dialect.by_id(found.where(*mine).order_by(q.c.priority_rank, q.c.seq), q)
+        # by queue, the tokens of claims whose replies were lost: one process may have several pools on it
+        self._unanswered: dict[str, deque[str]] = defaultdict(deque)
+
+    def exchange(
+        self, settlements: Sequence[Settlement], queue: str, worker: str, limit: int
+    ) -> tuple[Sequence[Answer], Sequence[Claim]]:
+        found = self._repair(queue, worker, limit) if limit > 0 else []
+        token, wanted = new_token(), 0 if found else limit
+
+        def both(conn: Connection) -> tuple[Sequence[Answer], Sequence[Claim]]:
+            answers = self._settle(conn, settlements) if settlements else []
+            return answers, self._claim(conn, token, queue, worker, wanted) if wanted > 0 else []
+
+        try:
+            answers, claims = self._held.write(both)
+        except BackendUnavailable:
+            if wanted > 0:
+                self._unanswered[queue].append(token)
+            raise
+        return answers, found or claims
+
+    def close(self) -> None:
+        self._held.close()
+
+    def _settle(self, conn: Connection, settlements: Sequence[Settlement]) -> Sequence[Answer]:
+        first: dict[tuple[str, str], Settlement] = {}
+        for s in settlements:
+            first.setdefault((s.claim.id, s.claim.token), s)
+        ends = [s for s in first.values() if s.status.terminal]
+        others = [s for s in first.values() if not s.status.terminal]
+        if not self._moved(conn, ends):
+            conn.rollback()
+            return self._settler.settle(conn, settlements)
+        answers = {(s.claim.id, s.claim.token): Answer.APPLIED for s in ends}
+        if others:
+            told = self._settler.settle(conn, others)
+            answers |= {(s.claim.id, s.claim.token): answer for s, answer in zip(others, told, strict=True)}
+        return in_order(settlements, answers)
+
+    def _moved(self, conn: Connection, ends: Sequence[Settlement]) -> bool:
+        """Whether all of these were held and went into history; if not, nothing of this transaction may stay."""
+        ends = sorted(ends, key=_id)  # as every writer of claimed rows locks them
+        for some in _packets(ends):
+            given = json.dumps([_row(s) for s in some], ensure_ascii=False, separators=(",", ":"))
+            if conn.execute(self._copy, {"given": given, **self._db.clock()}).rowcount != len(some):
+                return False
+            ids = self._db.dialect.ids([s.claim.id for s in some])
+            if conn.execute(self._remove, {"ids": ids}).rowcount != len(some):
+                raise Conflict
+        return True
+
+    def _claim(self, conn: Connection, token: str, queue: str, worker: str, limit: int) -> list[Claim]:
+        rows = conn.execute(self._ready, {"p_queue": queue, "p_limit": limit, **self._db.clock()}).all()
+        if not rows:
+            return []
+        rows = rows[: len(batch_of([row[:2] for row in rows]))]
+        given = {"p_seqs": [row.seq for row in rows], "p_token": token, "p_worker": worker, "p_now": rows[0].now}
+        conn.execute(self._take, given)
+        return _claims(rows, token, queue)
+
+    def _repair(self, queue: str, worker: str, limit: int) -> Sequence[Claim]:
+        """What an earlier call claimed here without hearing of it, with a lease that begins now."""
+        try:
+            token = self._unanswered[queue].popleft()  # one step: no two callers find the same claims
+        except IndexError:
+            return ()
+        try:
+            claims = self._db.write(lambda conn: self._found(conn, token, queue, worker))
+            if claims[limit:]:
+                self._db.write(lambda conn: self._in_flight.hand_back(conn, claims[limit:]))
+            return claims[:limit]
+        except BackendUnavailable:
+            self._unanswered[queue].append(token)
+            raise
+
+    def _found(self, conn: Connection, token: str, queue: str, worker: str) -> list[Claim]:
+        ids = conn.execute(self._lost, {"p_token": token}).scalars().all()
+        if not ids:
+            return []
+        given = {"ids": self._db.dialect.ids(ids), "p_token": token}
+        conn.execute(self._again, {**given, "p_worker": worker, "p_lease": self._lease_us, **self._db.clock()})
+        return _claims(conn.execute(self._found_again, given).all(), token, queue)
+
+
+def _copy(db: Database) -> Insert:
+    """Settled rows, locked and put into history."""
+    q, s = db.tables.queue, db.tables.store
+    columns = ", ".join(f"{name} {kind} path '$[{place}]'" for place, (name, kind) in enumerate(_GIVEN.items()))
+    path: ColumnElement[Any] = literal_column(f"'$[*]' columns ({columns})")
+    given = func.json_table(bindparam("given", type_=Text), path).table_valued(*_GIVEN, name="given")
+    g, now = given.c, db.dialect.now()
+    rows = {
+        **{name: q.c[name] for name in ("id", "queue", "priority_rank", "execute_at", "created_at", "type", "tenant")},
+        "abandoned": q.c.abandoned,
+        "token": q.c.token,
+        "status": case((and_(q.c.cancel_requested, g.p_status != "completed"), "cancelled"), else_=g.p_status),
+        "started_at": q.c.locked_at + g.p_waited,
+        "ran_us": g.p_ran,
+        "result": g.p_result,
+        "error": g.p_error,
+        "payload": func.coalesce(g.p_payload, q.c.payload),
+        "updated_at": now,
+        "completed_at": now,
+    }
+    held = and_(q.c.id == g.p_id, q.c.token == g.p_token)
+    joined = select(*rows.values()).prefix_with("STRAIGHT_JOIN").select_from(given.join(q, held)).with_for_update()
+    return insert(s).from_select(list(rows), db.dialect.by_id(joined, q))
+
+
+def _row(s: Settlement) -> Sequence[Any]:
+    return (s.claim.id, s.claim.token, str(s.status), s.result, s.error, s.payload, s.waited_us, s.ran_us)
+
+
+def _packets(ends: Sequence[Settlement]) -> Sequence[Sequence[Settlement]]:
+    """The settlements in order, as many at once as a statement may carry."""
+    packets: list[list[Settlement]] = []
+    room = 0
+    for s in ends:
+        size = len(s.result or "") + len(s.error or "") + len(s.payload or "")
+        if not packets or size > room:
+            packets.append([])
+            room = PACKET
+        packets[-1].append(s)
+        room -= size
+    return packets
+
+
+def _claims(rows: Sequence[Any], token: str, queue: str) -> list[Claim]:
+    return [Claim(id, token, queue, payload, rank, seq, at, lost) for id, lost, seq, payload, rank, at in rows]
+
+
+def _id(settlement: Settlement) -> str:
+    return settlement.claim.id
