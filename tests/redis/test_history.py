@@ -44,12 +44,18 @@ def shown(parts: Parts, job: Job, status: Status) -> tuple[bool, bool, bool, int
     )
 
 
-@pytest.mark.parametrize(("status", "days"), [(Status.COMPLETED, 2), (Status.CANCELLED, 5)])
-def test_the_server_removes_it_by_itself(parts: Parts, status: Status, days: int) -> None:
+@pytest.mark.parametrize("status", KEPT)
+def test_it_is_removed_by_whoever_reclaims(parts: Parts, status: Status) -> None:
     job = parts.put()
     parts.end(status)
-    left = timedelta(milliseconds=parts.client.pttl(parts.keys.job(str(job.id))))
-    assert days * DAY - MOMENT < left <= days * DAY
+    key = parts.keys.job(str(job.id))
+    parts.offset.move(KEPT[status] - MOMENT)
+    parts.queue.reclaim_abandoned()
+    assert parts.client.exists(key)
+    parts.offset.move(2 * MOMENT)
+    parts.queue.reclaim_abandoned()
+    assert not parts.client.exists(key)
+    assert parts.queue.enqueue(job), "its id is free again"
 
 
 def test_a_job_cancelled_while_it_waits_ends_as_any_other(parts: Parts) -> None:
@@ -66,13 +72,14 @@ def test_dead_letters_stay(parts: Parts) -> None:
     job = parts.put()
     parts.end(Status.FAILED)
     parts.offset.move(1_000 * DAY)
-    assert parts.client.pttl(parts.keys.job(str(job.id))) == -1
+    parts.queue.reclaim_abandoned()
     assert [found.id for found in parts.store.failed_jobs().jobs] == [job.id]
     assert [found.id for found in parts.stats.job_history(job.type)] == [job.id]
     assert parts.stats.queue_stats(LINE).failed == 1
     assert parts.store.retry(job.id)
     parts.end(Status.COMPLETED)
-    assert 0 < parts.client.pttl(parts.keys.job(str(job.id))) <= 2 * DAY // timedelta(milliseconds=1)
+    parts.offset.move(3 * DAY)
+    assert parts.store.find(job.id) is None
 
 
 def test_what_has_expired_cannot_be_deleted_and_leaves_no_trace(parts: Parts) -> None:

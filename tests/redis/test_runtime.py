@@ -2,6 +2,8 @@
 
 import logging
 from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 import redis
@@ -11,11 +13,12 @@ from redis.cluster import ClusterNode
 from tests.servers import RedisServer, free_port
 from tests.wiring.parts import system
 from wagoe_jobs import handler
+from wagoe_jobs.adapters.redis.queue import RedisQueue
 from wagoe_jobs.clock import Clock, Ids
 from wagoe_jobs.core.job import make_job
 from wagoe_jobs.errors import BackendUnavailable, SettingsError, WiringError
 from wagoe_jobs.node import running
-from wagoe_jobs.ports import Runtime, WorkerPresence
+from wagoe_jobs.ports import Runtime, WakingJobQueue, WorkerPresence
 from wagoe_jobs.runtime import open_runtime
 
 PASSWORD = "p#ss w@rd/4711"
@@ -172,13 +175,35 @@ def test_a_server_as_it_should_be_is_not(redis_url: str, caplog: pytest.LogCaptu
     assert caplog.text == ""
 
 
-def test_history_is_kept_for_as_long_as_it_is_by_default(redis_url: str) -> None:
+def test_history_is_kept_for_seven_days_unless_settings_say_else(redis_url: str) -> None:
     with open_runtime({"provider": "redis", "redis": {"url": redis_url}}) as runtime:
         assert works(runtime)
-        with redis.Redis.from_url(redis_url, decode_responses=True) as client:
-            [job] = client.keys("*job:*")  # type: ignore[misc]
-            days = client.ttl(job) / 86_400  # type: ignore[operator]
-    assert 6.99 < days <= 7
+        assert isinstance(runtime.queue, RedisQueue)
+        for days, kept in ((6.9, 1), (0.2, 0)):
+            runtime.queue.redis.offset.move(timedelta(days=days))
+            assert runtime.stats.job_stats().succeeded == kept
+
+
+@pytest.fixture
+def confined(redis_server: RedisServer, redis_url: str) -> Iterator[str]:
+    """The address of a user with the rights that the documentation gives it."""
+    page = Path(__file__).parents[2] / "docs" / "production.md"
+    [rule] = [line for line in page.read_text().splitlines() if line.startswith("ACL SETUSER jobs ")]
+    with redis.Redis.from_url(redis_url) as admin:
+        admin.execute_command(*rule.split())
+        yield f"redis://jobs:password@127.0.0.1:{redis_server.port}/{redis_url.rpartition('/')[2]}"
+        admin.acl_deluser("jobs")
+
+
+def test_a_user_may_be_held_to_these_keys(confined: str) -> None:
+    with open_runtime({"provider": "redis", "redis": {"url": confined}}) as runtime:
+        assert works(runtime)
+        assert isinstance(runtime.queue, WakingJobQueue)
+        with runtime.queue.wake_up("quiet") as news:
+            assert news.wait(timedelta(milliseconds=20)) is False
+    strange = {"provider": "redis", "redis": {"url": confined, "prefix": "{other}:"}}
+    with open_runtime(strange) as runtime, pytest.raises(BackendUnavailable, match="NOPERM"):
+        runtime.queue.size("default")
 
 
 @handler("add")

@@ -56,7 +56,7 @@ class Rows:
                 yield found
 
     def _over(self, row: Stored, now_us: int) -> bool:
-        """Whether the job ended longer ago than such are kept: redis removes it by its own clock, at its own time."""
+        """Whether the job ended longer ago than such are kept, and nobody has removed it yet."""
         completed, cancelled = self._redis.keeps
         kept_ms = {Status.COMPLETED: completed, Status.CANCELLED: cancelled}.get(row.status)
         return kept_ms is not None and row.completed_us is not None and row.completed_us <= now_us - kept_ms * 1_000
@@ -95,7 +95,7 @@ def _found(id: str, reply: Fields) -> Found | None:
         rank=int(rank or 0),
         payload=payload,
         created_us=int(created or 0),
-        updated_us=int(updated or 0),
+        updated_us=int((claimed if place == "flight" else completed if place == "ended" else updated) or 0),
         due_us=_number(due),
         started_us=_number(claimed if place == "flight" else started if place == "ended" else None),
         completed_us=_number(completed) if place == "ended" else None,
