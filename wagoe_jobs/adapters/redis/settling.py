@@ -50,18 +50,16 @@ def words(settlements: Sequence[Settlement]) -> list[str]:
     rows: list[str] = []
     texts: list[str] = []
     for claim, status, delay, payload, result, error, waited_us, ran_us in settlements:
-        which = ""
-        tail = "0 -"
+        which, rest = "-", ""
         if payload is not None or result is not None or error is not None:
-            for letter, text in (("p", payload), ("r", result), ("e", error)):
-                if text is not None:
-                    which += letter
-                    texts.append(text)
+            given = [
+                (letter, text) for letter, text in zip("pre", (payload, result, error), strict=True) if text is not None
+            ]
+            which = "".join(letter for letter, _ in given)
+            texts += [text for _, text in given]
         if not status.terminal:
-            tail = _follow_up(delay, payload)
-        rows.append(
-            f"{claim.id} {claim.token} {_STATUS[status]} {claim.claimed_us + waited_us} {ran_us} {tail} {which or '-'}"
-        )
+            rest = _follow_up(delay, payload)
+        rows.append(f"{claim.id} {claim.token} {_STATUS[status]} {claim.claimed_us + waited_us} {ran_us} {which}{rest}")
     return ["\n".join(rows), *_texts(texts)]
 
 
@@ -105,4 +103,4 @@ def _texts(texts: Sequence[str]) -> list[str]:
 
 def _follow_up(delay: timedelta | None, payload: str | None) -> str:
     budget = None if payload is None else budget_of(payload)
-    return f"{0 if delay is None else delay // _US} {'-' if budget is None else budget}"
+    return f" {0 if delay is None else delay // _US} {'-' if budget is None else budget}"

@@ -5,7 +5,7 @@
 -- Returns how many, and the ids that had no data.
 
 local due = redis.call('ZRANGEBYSCORE', K.scheduled, '-inf', whole(now), 'LIMIT', 0, tonumber(ARGV[4]))
-local promoted, dropped, at = 0, {}, whole(now)
+local promoted, dropped = 0, {}
 local seq = #due > 0 and places(#due) - 1
 for _, id in ipairs(due) do
   local name = K.job(id)

@@ -19,6 +19,7 @@ local function reclaim(id, job)
   if lost == 1 and not job.cancel and buries(abandoned, job.budget) then
     buried = '1'
     together('ZREM', K.in_flight(job.queue), id)
+    redis.call('HDEL', K.job(id), 'token')  -- nobody settled it
     local letter = before .. whole(abandoned) .. after
     finish(id, job.queue, job.type, 'failed', {'abandoned', whole(abandoned), 'started', job.claimed, 'error', letter})
   else
@@ -33,6 +34,7 @@ local function reclaim(id, job)
 end
 
 for _, queue in ipairs(redis.call('SMEMBERS', K.queues)) do
+  sweep(queue)
   if left <= 0 then break end
   local line = K.in_flight(queue)
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', line, '-inf', '(' .. whole(now), 'LIMIT', 0, left)) do

@@ -5,7 +5,7 @@
 -- Returns the claims as `answer` makes them.
 
 local queue, batch, token = ARGV[4], K.batch(ARGV[4], ARGV[5]), ARGV[6]
-local at, expires = whole(now), whole(now + tonumber(ARGV[7]))
+local expires = whole(now + tonumber(ARGV[7]))
 local stored = redis.call('GET', batch)
 if stored and string.sub(stored, 1, #token) == token then
   for id in string.gmatch(string.sub(stored, #token + 2), '%S+') do

@@ -14,12 +14,13 @@ end
 local function back(id, job, fields)
   together('ZREM', K.in_flight(job.queue), id)
   if job.cancel then
+    redis.call('HDEL', K.job(id), 'token', 'interrupted', 'cancel')
     finish(id, job.queue, job.type, 'cancelled', fields)
     return
   end
   local name = K.job(id)
-  redis.call('HDEL', name, 'token', 'worker', 'claimed', 'interrupted', 'started')
-  redis.call('HSET', name, 'place', 'ready', 'updated', whole(now), unpack(fields))
+  redis.call('HDEL', name, 'token', 'interrupted', 'started')
+  redis.call('HSET', name, 'place', 'ready', 'updated', at, unpack(fields))
   ready(job.queue, job.rank, id, job.seq)
 end
 

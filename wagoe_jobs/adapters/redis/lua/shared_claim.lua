@@ -7,13 +7,12 @@ local BYTES = 4000000  -- a batch ends here whatever its limit: the server is bu
 local DROPS = 1000
 
 local function claim(queue, worker, token, lease, limit)
-  local at, expires = whole(now), whole(now + lease)
-  local n, bytes, open, dropped, flying = 0, 0, true, {}, K.in_flight(queue)
+  local expires, n, bytes, open, dropped, flying = whole(now + lease), 0, 0, true, {}, K.in_flight(queue)
 
   -- Whether this one goes; the batch is closed when it was the last, or before it when it does not go.
   local function take(id, rank, seq)
     local name = K.job(id)
-    local job = redis.call('HMGET', name, 'payload', 'abandoned')
+    local job = redis.call('HMGET', name, 'payload', 'abandoned', 'token')
     local payload, lone = job[1], job[2] and job[2] ~= '0'
     if not payload then
       dropped[#dropped + 1] = id
@@ -26,7 +25,10 @@ local function claim(queue, worker, token, lease, limit)
       return false
     end
     n, bytes, open = n + 1, bytes + #payload, not lone
-    redis.call('HSET', name, 'place', 'flight', 'token', token, 'worker', worker, 'claimed', at, 'updated', at)
+    if job[3] then
+      redis.call('HSET', name, 'last', job[3])
+    end
+    redis.call('HSET', name, 'place', 'flight', 'token', token, 'worker', worker, 'claimed', at)
     together('ZADD', flying, expires, id)
     claimed(id, payload, rank, seq, job[2])
     return true

@@ -8,7 +8,7 @@ local WIDTH = 8
 
 local function insert(first, delay)
   local given = (#ARGV - first + 1) / WIDTH
-  local answers, at, seq = {}, whole(now), places(given) - 1
+  local answers, seq = {}, places(given) - 1
   local common = delay ~= '' and now + tonumber(delay)
   for i = first, #ARGV, WIDTH do
     local id, queue, rank, due = ARGV[i], ARGV[i + 2], ARGV[i + 3], common or tonumber(ARGV[i + 5])

@@ -1,4 +1,5 @@
--- `now`: the store's clock in whole microseconds. `whole`: such a number as text; tostring would round it.
+-- `now`: the store's clock in whole microseconds, `at`: the same as text. `whole`: a number as text; tostring would
+-- round it.
 
 local function whole(number)
   return string.format('%.0f', number)
@@ -6,3 +7,4 @@ end
 
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2]) + tonumber(ARGV[1])
+local at = whole(now)

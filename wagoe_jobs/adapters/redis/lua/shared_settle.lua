@@ -1,6 +1,7 @@
 -- needs: now, keys, together, ready, scheduled, end
 -- `settle(first)`: end the claims that stand in ARGV[first], one a line: id, token, status, start of the run, its
--- microseconds, delay, budget that the new text leaves or -, and which texts it has: p(ayload), r(esult), e(rror) or -.
+-- microseconds, which texts it has, p(ayload), r(esult), e(rror) or -, and for a follow-up its delay and the budget
+-- that the new text leaves or -. A job keeps the token that settled it last, in `last` while it is claimed anew.
 -- The texts follow, one an argument, or as lines of one argument when ARGV[first + 1] says 'lines'.
 -- Returns one letter a claim: a(pplied), y: this token settled it before, l(ost).
 
@@ -27,14 +28,12 @@ local function texts_of(which, next_text)
 end
 
 local function follow_up(id, name, job, status, delay)
-  local due, at = now + delay, whole(now)
-  redis.call('HDEL', name, 'token', 'worker', 'claimed', 'interrupted', 'cancel', 'retrying')
+  local due = now + delay
   if due > now then
     if status == 'retrying' then
-      redis.call('HSET', name, 'place', 'scheduled', 'due', whole(due), 'updated', at, 'retrying', '1')
-    else
-      redis.call('HSET', name, 'place', 'scheduled', 'due', whole(due), 'updated', at)
+      redis.call('HSET', name, 'retrying', '1')
     end
+    redis.call('HSET', name, 'place', 'scheduled', 'due', whole(due), 'updated', at)
     park(job.queue, id, due)
   else
     local seq = whole(places(1))
@@ -43,10 +42,8 @@ local function follow_up(id, name, job, status, delay)
   end
 end
 
-local ENDS = {completed = true, failed = true, cancelled = true}
-
-local function apply(id, name, job, row, payload, result, err)
-  local fields = {'last', row.token, 'started', row.started, 'ran', row.ran}
+local function apply(id, name, job, status, fields, rest, payload, result, err)
+  local delay, budget = string.match(rest, '(%S+) (%S+)')
   local function add(field, value)
     fields[#fields + 1], fields[#fields + 2] = field, value
   end
@@ -54,36 +51,44 @@ local function apply(id, name, job, row, payload, result, err)
     redis.call('HDEL', name, 'error')
     add('payload', payload)
   end
-  if row.budget ~= '-' then add('budget', row.budget) end
+  if budget and budget ~= '-' then add('budget', budget) end
   if err then add('error', err) end
-  together('ZREM', K.in_flight(job.queue), id)
-  if job.cancel and row.status ~= 'completed' then
+  if job.cancel and status ~= 'completed' then
     finish(id, job.queue, job.type, 'cancelled', fields)
-  elseif ENDS[row.status] then
+  elseif not delay then
     if result then add('result', result) end
-    finish(id, job.queue, job.type, row.status, fields)
+    finish(id, job.queue, job.type, status, fields)
   else
     redis.call('HSET', name, unpack(fields))
-    follow_up(id, name, job, row.status, tonumber(row.delay))
+    follow_up(id, name, job, status, tonumber(delay))
   end
 end
 
-local ROW = '(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)'
+local ROW = '(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)([^\n]*)'
 
 local function settle(first)
-  local answers, next_text = {}, text_reader(first)
-  for id, token, status, started, ran, delay, budget, which in string.gmatch(ARGV[first], ROW) do
-    local name, row = K.job(id), {token = token, status = status, started = started, ran = ran}
-    row.delay, row.budget = delay, budget
-    local payload, result, err = texts_of(which, next_text)
-    local held = redis.call('HMGET', name, 'place', 'token', 'last', 'cancel', 'queue', 'type', 'rank')
-    local answered = held[3] == token and 'y' or 'l'
-    if held[1] == 'flight' and held[2] == token then
-      local job = {cancel = held[4], queue = held[5], type = held[6], rank = held[7]}
-      apply(id, name, job, row, payload, result, err)
-      answered = 'a'
+  local answers, next_text, n = {}, text_reader(first), 0
+  for id, token, status, started, ran, which, rest in string.gmatch(ARGV[first], ROW) do
+    local name, answered, payload, result, err = K.job(id), 'l', nil, nil, nil
+    if which ~= '-' then
+      payload, result, err = texts_of(which, next_text)
     end
-    answers[#answers + 1] = answered
+    local held = redis.call('HMGET', name, 'place', 'token', 'queue', 'type', 'rank', 'cancel', 'interrupted', 'last')
+    if held[1] ~= 'flight' then
+      answered = held[2] == token and 'y' or 'l'
+    elseif held[2] == token then
+      answered = 'a'
+      together('ZREM', K.in_flight(held[3]), id)
+      if held[6] or held[7] then
+        redis.call('HDEL', name, 'interrupted', 'cancel')
+      end
+      local job = {queue = held[3], type = held[4], rank = held[5], cancel = held[6]}
+      apply(id, name, job, status, {'started', started, 'ran', ran}, rest, payload, result, err)
+    elseif held[8] == token then
+      answered = 'y'
+    end
+    n = n + 1
+    answers[n] = answered
   end
   flush()
   trim()

@@ -2,24 +2,26 @@
 -- Between the two the key is as it was. Each command takes any number of members, or of pairs, after the key.
 
 local CHUNK = 1000
-local collected = {}
+local collected = {ZADD = {}, ZREM = {}, SADD = {}}
 
 local function together(command, key, a, b)
-  local name = command .. key
-  local entry = collected[name]
-  if not entry then
-    entry = {command = command, key = key, n = 0}
-    collected[name] = entry
+  local of_key = collected[command][key]
+  if not of_key then
+    of_key = {n = 0}
+    collected[command][key] = of_key
   end
-  entry[entry.n + 1], entry[entry.n + 2] = a, b
-  entry.n = entry.n + (b and 2 or 1)
+  local n = of_key.n
+  of_key[n + 1], of_key[n + 2] = a, b
+  of_key.n = n + (b and 2 or 1)
 end
 
 local function flush()
-  for _, entry in pairs(collected) do
-    for first = 1, entry.n, CHUNK do
-      redis.call(entry.command, entry.key, unpack(entry, first, math.min(first + CHUNK - 1, entry.n)))
+  for command, keys in pairs(collected) do
+    for key, of_key in pairs(keys) do
+      for first = 1, of_key.n, CHUNK do
+        redis.call(command, key, unpack(of_key, first, math.min(first + CHUNK - 1, of_key.n)))
+      end
     end
+    collected[command] = {}
   end
-  collected = {}
 end
