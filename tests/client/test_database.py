@@ -1,6 +1,5 @@
 """The client on a database: transactions of the application, refusals of the runtime, and what it leaves behind."""
 
-import asyncio
 import socket
 import sqlite3
 import time
@@ -54,35 +53,6 @@ def test_what_is_no_transaction_is_refused_and_nothing_is_stored(engine: Engine)
                     with pytest.raises(NotATransaction):
                         call()
         assert jobs.find().jobs == []
-
-
-class AsyncTransaction:
-    """What an AsyncConnection and an AsyncSession are to the client: a way onto their own connection."""
-
-    def __init__(self, sync: object) -> None:
-        self.sync_connection = sync
-
-    async def run_sync(self, call: Any) -> Any:
-        return call(self.sync_connection)
-
-
-def test_an_asynchronous_transaction_is_for_async_code(engine: Engine) -> None:
-    async def both(jobs: Jobs, tx: AsyncTransaction) -> list[UUID]:
-        return [await jobs.aenqueue("x", {"n": 1}, tx=tx), *await jobs.aenqueue_many([("x", {"n": 2})], tx=tx)]
-
-    with open_runtime({"provider": "db"}, engine) as runtime:
-        jobs = Jobs(runtime)
-        with engine.connect() as conn, conn.begin():
-            lost = asyncio.run(both(jobs, AsyncTransaction(conn)))
-            conn.rollback()
-        with engine.begin() as conn:
-            kept = asyncio.run(both(jobs, AsyncTransaction(conn)))
-        assert [jobs.get(id) for id in lost] == [None, None]
-        assert all(jobs.get(id) for id in kept)
-        with pytest.raises(NotATransaction, match=r"is asynchronous: await jobs\.aenqueue"):
-            jobs.enqueue("x", tx=AsyncTransaction(None))
-        with pytest.raises(NotATransaction, match="is not open"):
-            asyncio.run(jobs.aenqueue("x", tx=AsyncTransaction(None)))
 
 
 def test_one_that_cannot_be_encoded_keeps_all_from_being_stored(engine: Engine) -> None:

@@ -1,17 +1,16 @@
 """A job shares the fate of the caller's transaction; what is no open transaction of this database is refused."""
 
 from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from sqlalchemy import Column, Connection, Engine, Integer, MetaData, Table, event, insert, select, text
+from sqlalchemy import Column, Engine, Integer, MetaData, Table, event, insert, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, create_async_engine
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from tests.conftest import Engines
 from tests.sql.conftest import LINE, Parts, new_job
 from wagoe_jobs.adapters.sql.connections import driver
-from wagoe_jobs.adapters.sql.sqlite import SQLite
 from wagoe_jobs.adapters.sql.wakeup import channel
 from wagoe_jobs.errors import BackendUnavailable, NotATransaction
 
@@ -198,15 +197,10 @@ def test_which_database_it_is_is_asked_once_an_engine(parts: Parts, engines: Eng
     assert [questions() for _ in range(3)] == [1, 0, 0]
 
 
-class AsyncSession:
-    """Stands for SQLAlchemy's, whose module needs greenlet."""
-
-    __module__ = "sqlalchemy.ext.asyncio.session"
-
-
-def test_asynchronous_transactions_are_told_the_way(parts: Parts) -> None:
+@pytest.mark.parametrize("tx", [AsyncSession(), AsyncConnection(create_async_engine("sqlite+aiosqlite://"))])
+def test_asynchronous_transactions_are_told_the_way(parts: Parts, tx: object) -> None:
     with pytest.raises(NotATransaction, match="run_sync"):
-        parts.queue.enqueue_in_tx(AsyncSession(), [new_job()])
+        parts.queue.enqueue_in_tx(tx, [new_job()])
 
 
 def test_a_broken_transaction_raises_no_driver_error(postgres_parts: Parts) -> None:
@@ -256,11 +250,3 @@ def test_news_goes_out_once_and_with_the_commit(postgres_parts: Parts) -> None:
         heard += [notice.payload for notice in raw.notifies(timeout=0.1)]
         listening.invalidate()
     assert heard == [LINE]
-
-
-def test_aiosqlites_own_connection_is_asked_and_not_what_makes_it_look_synchronous() -> None:
-    """What SQLAlchemy puts around it knows no in_transaction."""
-    for in_transaction in (True, False):
-        driver = SimpleNamespace(in_transaction=in_transaction, isolation_level=None)
-        raw = SimpleNamespace(dbapi_connection=object(), driver_connection=driver)
-        assert SQLite().in_transaction(cast(Connection, SimpleNamespace(connection=raw))) is in_transaction

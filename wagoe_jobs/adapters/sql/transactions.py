@@ -4,19 +4,20 @@ The check is worth its statements: a job stored outside the business transaction
 transactional enqueue exists to rule out. Which database an engine leads to is asked once per engine.
 """
 
+from contextlib import suppress
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection, Engine, inspect, select
-from sqlalchemy.exc import InvalidRequestError, UnboundExecutionError
+from sqlalchemy.exc import InvalidRequestError, NoResultFound, UnboundExecutionError
 from sqlalchemy.orm import Session, scoped_session
 from sqlalchemy.pool import Pool
 
 from wagoe_jobs.adapters.sql.connections import Database, translating
 from wagoe_jobs.adapters.sql.dialects import alike
-from wagoe_jobs.errors import NotATransaction
+from wagoe_jobs.errors import NotATransaction, SchemaMismatch
 
 _ASYNC_HINT = (
-    "the queue is synchronous: use Jobs.aenqueue(tx=...), or "
+    "the queue is synchronous: give Jobs.aenqueue(tx=...) an AsyncConnection or AsyncSession in a transaction, or "
     "await tx.run_sync(lambda sync: queue.enqueue_in_tx(sync, jobs))"
 )
 _OTHER_DATABASE = "the transaction is of another database than the queue"
@@ -26,10 +27,13 @@ class Transactions:
     """Finds the Connection behind `tx`."""
 
     def __init__(self, db: Database) -> None:
+        """Asks which database this is: later, an event loop might wait for it. Raises BackendUnavailable."""
         self._db = db
         self._own_id: str | None = None
         self._ids: WeakKeyDictionary[Pool, str | None] = WeakKeyDictionary()
         self._store_id = select(db.tables.version.c.store_id).where(db.tables.version.c.id == 1)
+        with suppress(SchemaMismatch, NoResultFound):  # tables that are still to be made: asked when it is needed
+            self._own()
 
     def connection(self, tx: object) -> Connection:
         """The connection to write on. Raises NotATransaction, which says what to pass instead."""
