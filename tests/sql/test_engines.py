@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests.servers import PostgresServer
 from tests.sql.conftest import LINE, Parts, new_job
 from wagoe_jobs.adapters import sql
 from wagoe_jobs.errors import BackendUnavailable, SettingsError
+from wagoe_jobs.ports import WakingJobQueue
 
 SECOND = timedelta(seconds=1)
 
@@ -44,7 +46,7 @@ def test_a_url_that_cannot_be_used_is_refused_without_its_password(url: str) -> 
 @pytest.mark.parametrize(
     ("url", "told"),
     [
-        ("postgres://u:s3cret@h/d", "postgres is not supported: use sqlite or postgresql"),
+        ("postgres://u:s3cret@h/d", "postgres is not supported: use sqlite, postgresql"),
         ("no url", "is not a database URL, as postgresql"),
         ("postgresql+psycopg://u:s3cret@h:port/d", "is not a database URL, as postgresql"),
     ],
@@ -55,10 +57,20 @@ def test_a_url_that_cannot_be_used_is_refused_with_what_can(url: str, told: str)
     assert "s3cret" not in str(refusal.value)
 
 
-def test_a_driver_that_is_not_installed_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(SettingsError, match="the package psycopg, which the extra postgres"):
-        sql.open_engine("postgresql+psycopg://h/d")
+@pytest.mark.parametrize(
+    ("url", "package", "extra"),
+    [
+        ("postgresql+psycopg://h/d", "psycopg", "postgres"),
+        ("mysql+pymysql://h/d", "pymysql", "mysql"),
+        ("mariadb+pymysql://h/d", "pymysql", "mysql"),
+    ],
+)
+def test_a_driver_that_is_not_installed_is_named_with_its_extra(
+    monkeypatch: pytest.MonkeyPatch, url: str, package: str, extra: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(SettingsError, match=f"the package {package}, which the extra {extra}"):
+        sql.open_engine(url)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +97,8 @@ def test_the_figure_is_enough(database_url: str, engines: Engines, open_parts: C
     needed = sql.connections_needed(1)
     parts = open_parts(engines(database_url, pool_size=needed, max_overflow=0, pool_timeout=1))
     parts.queue.enqueue(new_job())
-    with parts.queue.wake_up(LINE):
+    news = parts.queue.wake_up(LINE) if isinstance(parts.queue, WakingJobQueue) else nullcontext()
+    with news:
         claims = parts.queue.claim(LINE, "w", 1)
         parts.queue.renew(claims)
         assert parts.queue.ack(claims[0])

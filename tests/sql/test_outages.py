@@ -13,6 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pymysql
 import pytest
 from psycopg import errors
 from sqlalchemy import Connection, Engine, event, insert, make_url, select
@@ -212,6 +213,8 @@ def busy(conn: Connection) -> OperationalError:
     if conn.dialect.name == "sqlite":
         error: Any = sqlite3.OperationalError("database is locked")
         error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+    elif conn.dialect.name == "mysql":
+        error = pymysql.OperationalError(1213, "Deadlock found when trying to get lock; try restarting transaction")
     else:
         error = errors.DeadlockDetected("deadlock detected")
     return OperationalError("injected", {}, error)

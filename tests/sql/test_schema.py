@@ -63,12 +63,14 @@ def test_another_version_is_refused(parts: Parts, version: int, hint: str) -> No
     assert len(sql.verify_schema(parts.engine)) == 1
 
 
-@pytest.mark.parametrize("broken", ["drop table job_store", "drop index job_queue_due"])
+@pytest.mark.parametrize("broken", ["job_store", "job_queue_lease"])
 def test_what_is_missing_is_named(parts: Parts, broken: str) -> None:
-    with parts.engine.begin() as tx:
-        tx.execute(text(broken))
+    if broken == "job_store":
+        parts.db.tables.store.drop(parts.engine)
+    else:
+        parts.db.tables.index("lease").drop(parts.engine)
     (fault,) = sql.verify_schema(parts.engine)
-    assert broken.split()[-1] in fault
+    assert broken in fault
     assert "wagoe-jobs db upgrade" in fault
     sql.upgrade_schema(parts.engine)
     assert sql.verify_schema(parts.engine) == []

@@ -15,6 +15,8 @@ from wagoe_jobs.errors import SettingsError
 TIMEOUT = timedelta(seconds=10)
 """How long one statement, one connect, or one wait for a connection of the pool may take."""
 
+_EXTRAS = {"psycopg": "postgres", "pymysql": "mysql"}
+
 NO_URL = "is not a database URL, as postgresql+psycopg://user@host/name or sqlite:///jobs.sqlite"
 
 
@@ -45,7 +47,8 @@ def open_engine(url: str | URL, *, timeout: timedelta = TIMEOUT, pool_size: int 
     except NoSuchModuleError as exc:
         raise unsupported(parsed.drivername) from exc
     except ImportError as exc:
-        missing = f"needs the package {exc.name}, which the extra postgres of wagoe-jobs installs"
+        extra = _EXTRAS.get(str(exc.name), "postgres")
+        missing = f"needs the package {exc.name}, which the extra {extra} of wagoe-jobs installs"
         raise SettingsError("jobs.db.url", missing) from exc
     except (ArgumentError, ValueError):
         raise SettingsError("jobs.db.url", NO_URL) from None

@@ -96,7 +96,7 @@ class MySQL:
     def insert_new(self, table: Table, values: Mapping[str, Any]) -> Insert:
         # IGNORE would lock a row that is there for reading, and two that then write it deadlock; and it hides bad data
         key = next(iter(table.primary_key.columns))
-        same = func.if_(func.last_insert_id(1), key, key)
+        same = func.if_(func.last_insert_id(literal_column("1")), key, key)
         return mysql.insert(table).values(values).on_duplicate_key_update({key.name: same})
 
     def was_new(self, result: CursorResult[Any]) -> bool:

@@ -11,7 +11,7 @@ locks would lock the gap that every new history row goes into. Writing the same 
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, String, bindparam, delete, func, literal, select
+from sqlalchemy import BigInteger, Connection, String, bindparam, delete, func, literal, literal_column, select
 from sqlalchemy.dialects import mysql
 
 from wagoe_jobs.adapters.sql.claim import new_token
@@ -90,5 +90,5 @@ def _probe(db: Database) -> mysql.Insert:
         # where no purge of old rows comes by, which would wait for the caller's commit
         "completed_at": literal(_NEVER, BigInteger),
     }
-    same = func.if_(func.last_insert_id(literal(1)), s.c.id, s.c.id)
+    same = func.if_(func.last_insert_id(literal_column("1")), s.c.id, s.c.id)
     return mysql.insert(s).values(row).on_duplicate_key_update({"id": same})

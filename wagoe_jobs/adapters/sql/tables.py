@@ -76,9 +76,10 @@ class Tables:
     version: Table
     line: DbSequence | None
 
-    def index(self, name: str) -> Index:
-        """The index of the queue whose name ends so."""
-        return next(index for index in self.queue.indexes if str(index.name).endswith(f"job_queue_{name}"))
+    def index(self, use: Literal["ready", "due", "lease"]) -> Index:
+        """The index of the queue by which such rows are found."""
+        found = {str(index.name).rpartition("_")[2]: index for index in self.queue.indexes}
+        return found.get(use) or found["lease"]
 
     @property
     def jobs(self) -> Sequence[Table]:
@@ -154,17 +155,23 @@ def _queue(metadata: MetaData, shape: Shape, prefix: str, line: DbSequence | Non
 def _queue_indexes(shape: Shape, prefix: str, by_seq: bool) -> Sequence[Index]:
     line = ("queue", "priority_rank") if by_seq else ("queue", "priority_rank", "seq")
     ready: ColumnElement[bool] = literal_column("status = 'ready'")
-    indexes = [
+    if (
+        shape.partial is None
+    ):  # every row is in every index, so that a claim pays for each: one for all waits for a time
+        return (
+            _index(shape, f"{prefix}job_queue_ready", line, ready),
+            _index(shape, f"{prefix}job_queue_lease", ("lease_until", "execute_at"), True),
+        )
+    return (
         _index(shape, f"{prefix}job_queue_ready", line, ready),
-        _index(shape, f"{prefix}job_queue_due", ("execute_at",), literal_column("status = 'scheduled'")),
-        _index(shape, f"{prefix}job_queue_lease", ("lease_until",), literal_column("status = 'processing'")),
-    ]
-    if shape.partial is not None:  # one that is not partial would cost every claim as much as the others together
         # A job that was abandoned before is claimed alone: the claim must see at once whether there is one. Its last
         # column gives an order that no other index has: among equals, an empty table's plan would take any of them.
-        lone: ColumnElement[bool] = literal_column("status = 'ready' AND abandoned > 0")
-        indexes.append(_index(shape, f"{prefix}job_queue_lone", (*line, "abandoned"), lone))
-    return indexes
+        _index(
+            shape, f"{prefix}job_queue_lone", (*line, "abandoned"), literal_column("status = 'ready' AND abandoned > 0")
+        ),
+        _index(shape, f"{prefix}job_queue_due", ("execute_at",), literal_column("status = 'scheduled'")),
+        _index(shape, f"{prefix}job_queue_lease", ("lease_until",), literal_column("status = 'processing'")),
+    )
 
 
 def _store(metadata: MetaData, shape: Shape, prefix: str) -> Table:

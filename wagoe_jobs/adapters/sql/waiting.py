@@ -46,9 +46,11 @@ class Waiting:
         self._ask = by_id(update(db.tables.queue).where(this).values(cancel_requested=true()))
         self._delete = by_id(delete(db.tables.queue).where(this, q.status != PROCESSING))
         self._forget = delete(db.tables.store).where(s.id == bindparam("p_id", type_=s.id.type))
+        # nothing that is scheduled has a lease: said for the index that both share where none is partial
+        scheduled = q.status == SCHEDULED, q.lease_until.is_(None)
         due = (
             select(q.id, q.queue)
-            .where(q.status == SCHEDULED, q.execute_at <= now)
+            .where(*scheduled, q.execute_at <= now)
             .order_by(q.execute_at, q.seq)
             .limit(limit)
             .with_for_update(skip_locked=db.dialect.skips_locked)
@@ -60,7 +62,7 @@ class Waiting:
             .values(status=READY, seq=bindparam("p_seq", type_=BigInteger), retrying=false(), updated_at=now)
         )
         self._promote = by_id(promote)
-        self._next = select(func.min(q.execute_at) - now).where(q.status == SCHEDULED)
+        self._next = select(func.min(q.execute_at) - now).where(*scheduled)
 
     def peek(self, conn: Connection, queue: str, limit: int) -> list[Job]:
         return jobs_of(conn.execute(self._peek, {"p_queue": queue, "p_limit": limit}))
