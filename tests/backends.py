@@ -1,17 +1,18 @@
-"""Every adapter as the contract's `Backend`, over an empty store: one memory, or one database that is wiped."""
+"""Every adapter as the contract's `Backend`, over an empty store: a new memory, or one database that is wiped."""
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from itertools import chain, count
 
+from redis import Redis
 from sqlalchemy import Connection, Engine, MetaData, create_engine, delete
 
-from wagoe_jobs.adapters import memory, sql
+from wagoe_jobs.adapters import memory, redis, sql
 from wagoe_jobs.clock import ClockOffset
 from wagoe_jobs.testing.backend import Backend
 
-NAMES = ("memory", "sqlite", "sqlite-portable", "postgres", "postgres-portable")
+NAMES = ("memory", "sqlite", "sqlite-portable", "postgres", "postgres-portable", "mariadb", "mariadb-portable", "redis")
 
 
 @contextmanager
@@ -42,9 +43,9 @@ class SqlStore:
     Its clients outlive a test, as those of a node outlive a job: making them anew costs more than most cases.
     """
 
-    def __init__(self, url: str) -> None:
-        self.engine = create_engine(url, pool_size=20)
-        self._other_engine = create_engine(url, pool_size=20)
+    def __init__(self, url: str, **options: object) -> None:
+        self.engine = create_engine(url, pool_size=20, **options)
+        self._other_engine = create_engine(url, pool_size=20, **options)
         self._offset = ClockOffset()
         self._clients: dict[str, list[Backend]] = {name: [] for name in NAMES}
         sql.create_jobs_table(self.engine)
@@ -100,6 +101,54 @@ class SqlStore:
             for table in self._tables.tables.values():
                 if not table.name.endswith("job_schema"):  # its row names the store
                     tx.execute(delete(table))
+
+
+class RedisStore:
+    """One database of redis, for many tests after one another. `close` it."""
+
+    def __init__(self, url: str) -> None:
+        self._client = Redis.from_url(url)
+        self._offset = ClockOffset()
+        self._opened = ExitStack()
+        self._clients: list[Backend] = []
+
+    def close(self) -> None:
+        self._opened.close()
+        self._client.close()
+
+    @contextmanager
+    def backend(self, name: str) -> Iterator[Backend]:
+        """The wiped database; `second` has connections of its own, as another process would."""
+        self._client.flushdb()
+        self._offset.us = 0
+        numbers = count()
+
+        def client() -> Backend:
+            return replace(self._numbered(next(numbers)), second=client)
+
+        yield client()
+
+    def _numbered(self, number: int) -> Backend:
+        if number == len(self._clients):
+            self._clients.append(self._make())
+        return self._clients[number]
+
+    def _make(self) -> Backend:
+        parts = redis.open_redis(self._client, clock_offset=self._offset)
+        self._opened.callback(parts.close)
+        queue = redis.job_queue(parts)
+        self._opened.callback(queue.close)
+        return Backend(
+            name="redis",
+            queue=queue,
+            store=redis.job_store(parts),
+            stats=redis.job_stats(parts),
+            idempotency=redis.idempotency_store(parts),
+            recurring=redis.recurring_state(parts),
+            presence=redis.worker_presence(parts),
+            clock_offset=self._offset,
+            second=_nobody,
+        )
 
 
 def _nobody() -> Backend:

@@ -23,6 +23,7 @@ from wagoe_jobs.testing.contract import Backend  # noqa: E402
 
 Engines = Callable[..., Engine]
 Backends = Callable[[str], AbstractContextManager[Backend]]
+Store = backends.SqlStore | backends.RedisStore
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -92,7 +93,7 @@ def sqlite_url(sqlite_path: Path) -> str:
     return f"sqlite:///{sqlite_path}"
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
 def database_url(request: pytest.FixtureRequest) -> str:
     """An empty database of each kind that is supported."""
     url: str = request.getfixturevalue(f"{request.param}_url")
@@ -151,6 +152,24 @@ def postgres_store(postgres: PostgresServer) -> Iterator[backends.SqlStore]:
         store.close()
 
 
+@pytest.fixture(scope="session")
+def mariadb_store(mariadb: MariaDbServer) -> Iterator[backends.SqlStore]:
+    """One database for all tests of the contract; each finds it empty."""
+    with mariadb.database() as url:
+        store = backends.SqlStore(url)
+        yield store
+        store.close()
+
+
+@pytest.fixture(scope="session")
+def redis_store(redis_server: RedisServer) -> Iterator[backends.RedisStore]:
+    """One database for all tests of the contract; each finds it empty."""
+    with redis_server.database() as url:
+        store = backends.RedisStore(url)
+        yield store
+        store.close()
+
+
 @pytest.fixture
 def open_backend(request: pytest.FixtureRequest) -> Backends:
     """`open_backend(name)` is a block in which the backend's store is empty."""
@@ -158,7 +177,9 @@ def open_backend(request: pytest.FixtureRequest) -> Backends:
     def opened(name: str) -> AbstractContextManager[Backend]:
         if name == "memory":
             return backends.memory_backend()
-        store: backends.SqlStore = request.getfixturevalue(f"{name.removesuffix('-portable')}_store")
+        store: backends.SqlStore | backends.RedisStore = request.getfixturevalue(
+            f"{name.removesuffix('-portable')}_store"
+        )
         return store.backend(name)
 
     return opened
