@@ -26,6 +26,9 @@ from wagoe_jobs.ports import transactional_queue
 
 _NEW_ORDER, _NEW_LINE, _NEW_MOVEMENT = insert(orders), insert(lines), insert(movements)
 
+AWAY = (OperationalError, InterfaceError, NoConnection, BackendUnavailable)
+"""What is raised while the database, or the store of the jobs, does not answer."""
+
 
 class Closed(Exception):
     """The database, or the store of the jobs, does not answer; nothing is half done."""
@@ -119,7 +122,7 @@ class Checkout:
 def _closed_while_away() -> Iterator[None]:
     try:
         yield
-    except (OperationalError, InterfaceError, NoConnection, BackendUnavailable) as error:
+    except AWAY as error:
         raise Closed(type(error).__name__) from error
 
 

@@ -28,12 +28,11 @@ from starlette.routing import Route
 
 from containers.web import container
 from examples.shop import receipts, reports, stock
-from examples.shop.checkout import Checkout, Closed, Conflict
+from examples.shop.checkout import AWAY, Checkout, Closed, Conflict
 from examples.shop.database import Database
 from examples.shop.order import Order
 from examples.shop.reports import ReportName
 from wagoe_jobs.client import Jobs
-from wagoe_jobs.errors import BackendUnavailable
 from wagoe_jobs.node import running
 
 M = TypeVar("M", bound=BaseModel)
@@ -137,7 +136,7 @@ app = Starlette(
         Route("/orders/{number}", get_order),
         Route("/reports", post_report, methods=["POST"]),
     ],
-    exception_handlers={Refusal: _refused, Conflict: _conflict, Closed: _closed, BackendUnavailable: _closed},
+    exception_handlers={Refusal: _refused, Conflict: _conflict, **dict.fromkeys((Closed, *AWAY), _closed)},
     lifespan=_lifespan,
 )
 

@@ -22,6 +22,7 @@ import pytest
 
 from examples.shop.feed import Malformed, Read, read_orders
 from examples.shop.made_up import made_up
+from tests.dev.with_server import KINDS, environment
 
 ROOT = Path(__file__).resolve().parents[2]
 ORDERS = ROOT / "examples" / "data" / "orders.csv"
@@ -305,11 +306,18 @@ def test_the_commands_that_it_tells_work(tmp_path: Path):
     subprocess.run(retry.replace(" ID ", f" {dead} "), shell=True, cwd=ROOT, check=True, timeout=60)
 
 
-def test_it_runs_on_postgresql(tmp_path: Path, postgres_url: str):
-    run = Run(tmp_path, lines=300)
-    run.finish(environment={"WAGOE_JOBS__DB__URL": postgres_url})
-    assert not (run.folder / "shop.sqlite").exists()
-    assert run.orders() == run.receipts()
+@pytest.mark.fault(2, 17)
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_killing_the_worker_node_loses_nothing_with_the_jobs_on_a_server(tmp_path: Path, kind: str):
+    run = Run(tmp_path, lines=500)
+    with KINDS[kind]() as server, server.database() as url:
+        with run.started(environment=environment(kind, url)) as process:
+            run.await_runs(100)
+            os.kill(run.process("worker"), signal.SIGKILL)
+            assert process.wait(200) == 0, run.text()
+        assert (run.folder / "shop.sqlite").exists() == (kind == "redis")
+    assert "worker node was killed by SIGKILL" in run.text()
+    assert run.orders() - run.receipts() == {"A00405"}
 
 
 def test_settings_that_cannot_be_used_are_told_in_one_line(tmp_path: Path):
