@@ -1,7 +1,8 @@
 """From settings, or a client that the application lends, to a runtime over redis; and what is refused on the way."""
 
 import logging
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from redis.cluster import ClusterNode
 from tests.servers import RedisServer, free_port
 from tests.wiring.parts import system
 from wagoe_jobs import handler
+from wagoe_jobs.adapters.redis import Redis
 from wagoe_jobs.adapters.redis.queue import RedisQueue
 from wagoe_jobs.clock import Clock, Ids
 from wagoe_jobs.core.job import make_job
@@ -169,7 +171,20 @@ def test_a_server_that_may_lose_jobs_is_warned_about(caplog: pytest.LogCaptureFi
     assert "appendonly is no" in caplog.text
 
 
-def test_a_server_as_it_should_be_is_not(redis_url: str, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("version", ["5.0.14", "6.0.16", "4.0"])
+def test_a_server_that_is_too_old_is_refused(version: str, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = Redis.ask
+
+    def older(self: Redis, *commands: Sequence[str | int]) -> list[object]:
+        return [re.sub(r"redis_version:\S+", f"redis_version:{version}", str(each)) for each in ask(self, *commands)]
+
+    monkeypatch.setattr(Redis, "ask", older)
+    given = {"provider": "redis", "redis": {"url": redis_url}}
+    with pytest.raises(SettingsError, match=rf"jobs\.redis: the server is redis {version}: 6\.2"), open_runtime(given):
+        pytest.fail("opened")
+
+
+def test_a_server_that_keeps_all_is_not_warned_about(redis_url: str, caplog: pytest.LogCaptureFixture) -> None:
     with open_runtime({"provider": "redis", "redis": {"url": redis_url}}):
         pass
     assert caplog.text == ""

@@ -10,7 +10,7 @@ import pytest
 from tests.noise import noisy
 from tests.redis.parts import LINE, Parts, new_job, open_parts
 from tests.servers import RedisServer
-from wagoe_jobs.adapters.redis import candidates
+from wagoe_jobs.adapters.redis import candidates, store
 from wagoe_jobs.adapters.redis.rows import Found, Rows
 from wagoe_jobs.core.job import Job, Priority, Status
 from wagoe_jobs.errors import InvalidJob
@@ -26,11 +26,11 @@ def parts(redis_url: str) -> Iterator[Parts]:
         yield opened
 
 
-def through(store: JobStore, wanted: JobFilter, limit: int) -> Iterator[Job]:
+def through(jobs: JobStore, wanted: JobFilter, limit: int) -> Iterator[Job]:
     """All jobs of all pages."""
     cursor: str | None = None
     while True:
-        page = store.search(wanted, limit=limit, cursor=cursor)
+        page = jobs.search(wanted, limit=limit, cursor=cursor)
         yield from page.jobs
         if (cursor := page.cursor) is None:
             return
@@ -48,12 +48,16 @@ def mixed(parts: Parts) -> None:
         parts.queue.claim(queue, "ann", 3)
 
 
-@pytest.mark.parametrize("read_whole", [0, 10_000], ids=["scan", "index"])
+@pytest.mark.parametrize(
+    ("small", "part"), [(0, 1e-9), (0, 10), (10_000, 1)], ids=["all", "some, then the index", "the index"]
+)
 def test_every_index_finds_what_looking_at_all_finds(
-    parts: Parts, read_whole: int, monkeypatch: pytest.MonkeyPatch
+    parts: Parts, small: int, part: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(candidates, "READ_WHOLE", read_whole)
-    monkeypatch.setattr(candidates, "PART", 10 if read_whole else 10**9)
+    monkeypatch.setattr(candidates, "SMALL", small)
+    monkeypatch.setattr(candidates, "PART", part)
+    monkeypatch.setattr(candidates, "KEPT", 7)
+    monkeypatch.setattr(store, "IDS", 3)
     mixed(parts)
     everything = list(through(parts.store, JobFilter(), 7))
     assert len(everything) == 68
@@ -69,19 +73,23 @@ def matches(job: Job, wanted: JobFilter) -> bool:
     return all(one is None or one == other for one, other in (*pairs, (wanted.tenant, job.tenant)))
 
 
-def test_narrow_indexes_are_used_and_wide_ones_are_not(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(candidates, "READ_WHOLE", 3)
+def test_a_large_index_is_read_only_where_a_page_is_not_soon_full(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(candidates, "SMALL", 3)
+    monkeypatch.setattr(store, "IDS", 10)
     parts.queue.enqueue_many([new_job() for _ in range(50)])
-    parts.end(Status.FAILED, limit=4)
-    assert commands(parts, JobFilter(status=Status.FAILED)) == {"zscan"}
     assert commands(parts, JobFilter(status=Status.PENDING)) == {"zrevrangebylex"}
+    parts.end(Status.FAILED, limit=4)
+    assert commands(parts, JobFilter(status=Status.FAILED)) == {"zrevrangebylex", "zscan"}
+    assert commands(parts, JobFilter(status=Status.CANCELLED)) == {"zscan"}
     assert commands(parts, JobFilter(type="greet")) == {"zrevrangebylex"}
 
 
 def commands(parts: Parts, wanted: JobFilter) -> set[str]:
     """By which command the ids came."""
     parts.client.config_resetstat()
-    list(through(parts.store, wanted, 10))
+    parts.store.search(wanted, limit=5)
     used = {name.removeprefix("cmdstat_") for name in parts.client.info("commandstats")}
     return used & {"zscan", "zrevrangebylex"}
 

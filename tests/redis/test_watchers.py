@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -63,7 +63,7 @@ class Watcher(Server):
 
 @pytest.fixture
 def primary() -> Iterator[RedisServer]:
-    with RedisServer() as server:
+    with RedisServer(settings={"repl-diskless-sync-delay": 0}) as server:
         yield server
 
 
@@ -86,16 +86,26 @@ def test_a_fail_over_is_followed(primary: RedisServer, watcher: Watcher) -> None
     jobs = [make_job("greet", {}, id=ids.new(), now=Clock().now()) for _ in range(2)]
     with open_runtime({"provider": "redis", "redis": {"sentinel": watchers, "timeout_ms": 2_000}}) as runtime:
         assert runtime.queue.enqueue(jobs[0])
-        with primary.client() as client:
-            assert client.wait(1, 5_000) == 1  # the replica has it too
+        _until(lambda: _replicated(primary), "the replica does not follow")
         primary.kill()
         with pytest.raises(BackendUnavailable):
             runtime.queue.enqueue(jobs[1])
-        give_up = time.monotonic() + 30
-        while not _enqueued(runtime.queue, jobs[1]):
-            assert time.monotonic() < give_up, "nobody took over"
-            time.sleep(0.1)
+        _until(lambda: _enqueued(runtime.queue, jobs[1]), "nobody took over")
         assert runtime.queue.size("default") == 2
+
+
+def _until(condition: Callable[[], bool], otherwise: str) -> None:
+    give_up = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < give_up, otherwise
+        time.sleep(0.1)
+
+
+def _replicated(primary: RedisServer) -> bool:
+    """Whether the replica has all that was written: what this connection wrote last, and so what came before it."""
+    with primary.client() as client:
+        client.set("mark", 1)
+        return bool(client.wait(1, 1_000))
 
 
 def _enqueued(queue: JobQueue, job: Job) -> bool:

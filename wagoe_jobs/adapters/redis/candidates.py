@@ -1,21 +1,27 @@
-"""Which ids a search has to look at, highest first: all that there are, or those of an index that is narrower.
+"""Which ids a search has to look at, highest first: among all that there are, or in an index of what is wanted.
 
-Indexes are ordered by time, not by id, so that one is read whole before its first id is known; it is used where it
-holds a small part of all jobs. No command here takes more than a thousand ids.
+Indexes are ordered by time, not by id, so that one is read whole before its first id is known. A small one is. Before
+a large one all ids are gone through for as long as reading it would take: a page is often full by then. Either way no
+command takes more than a thousand ids.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from heapq import nlargest
+from math import inf
+from operator import itemgetter
 from typing import assert_never
 
 from wagoe_jobs.adapters.redis.connections import Redis
-from wagoe_jobs.adapters.redis.rows import IDS
+from wagoe_jobs.adapters.redis.rows import IDS, in_chunks
 from wagoe_jobs.core.job import Status
 from wagoe_jobs.ports import JobFilter
 
-READ_WHOLE = 10_000
-"""An index of no more ids is always read rather than all jobs,"""
-PART = 10
-"""and so is one that holds no more than this part of them."""
+SMALL = 2_000
+"""An index of no more ids is read at once."""
+PART = 4
+"""Before a larger one, so many times fewer of all ids are looked at as it holds."""
+KEPT = 5_000
+"""How many ids of an index are held here at a time."""
 
 _TAKEN = 1_000
 _QUEUES = 1_000
@@ -34,8 +40,17 @@ class Candidates:
 
     def below(self, wanted: JobFilter, cursor: str | None, chunk: int = IDS) -> Iterator[Sequence[str]]:
         """Ids below the cursor that may be wanted, highest first, some at a time; none is left out, or told twice."""
-        index = self._narrowest(wanted)
-        yield from self._of_all(cursor, chunk) if index is None else self._of_index(index, cursor, chunk)
+        index, size = self._narrowest(wanted)
+        if size > SMALL:
+            looked_at = 0
+            for ids in self._of_all(cursor, chunk):
+                yield ids
+                looked_at, cursor = looked_at + len(ids), ids[-1]
+                if looked_at * PART >= size:
+                    break
+            else:
+                return
+        yield from self._of_index(index, cursor, chunk)
 
     def members(self, key: str) -> Iterator[str]:
         """All members of a sorted set that were in it the whole time, perhaps some twice."""
@@ -57,21 +72,22 @@ class Candidates:
             top = f"({ids[-1]}"
 
     def _of_index(self, index: Index, cursor: str | None, chunk: int) -> Iterator[Sequence[str]]:
-        ids = {id for key in index for id in self.members(key) if cursor is None or id < cursor}
-        ordered = sorted(ids, reverse=True)
-        for first in range(0, len(ordered), chunk):
-            yield ordered[first : first + chunk]
+        while True:
+            below = (id for key in index for id in self.members(key) if cursor is None or id < cursor)
+            highest = nlargest(KEPT, below)
+            yield from in_chunks(dict.fromkeys(highest), chunk)
+            if len(highest) < KEPT:
+                return
+            cursor = highest[-1]
 
-    def _narrowest(self, wanted: JobFilter) -> Index | None:
+    def _narrowest(self, wanted: JobFilter) -> tuple[Index, float]:
+        """The index with the fewest ids, and how many: no end of them where there is no index."""
         indexes = list(self._indexes(wanted))
         if not indexes:
-            return None
-        [total, *sizes] = self._redis.ask(
-            ("ZCARD", self._keys.jobs), *(("ZCARD", key) for index in indexes for key in index)
-        )
-        counted = iter(sizes)
-        size, index = min(((sum(next(counted) for _ in index), index) for index in indexes), key=lambda pair: pair[0])
-        return index if size <= max(READ_WHOLE, total // PART) else None
+            return (), inf
+        counted = iter(self._redis.ask(*(("ZCARD", key) for index in indexes for key in index)))
+        sized = [(index, sum(next(counted) for _ in index)) for index in indexes]
+        return min(sized, key=itemgetter(1))
 
     def _indexes(self, wanted: JobFilter) -> Iterator[Index]:
         """Every index that holds all that is wanted."""
