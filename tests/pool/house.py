@@ -4,16 +4,17 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from redis import Redis
 from sqlalchemy import Engine, create_engine, inspect, text
 
-from wagoe_jobs.adapters import memory, sql
+from wagoe_jobs.adapters import memory, redis, sql
 from wagoe_jobs.clock import Clock, ClockOffset, Ids
 from wagoe_jobs.core.job import Job, Status, make_job
 from wagoe_jobs.core.retry import Backoff
@@ -127,6 +128,7 @@ def memory_house(lease: timedelta = DEFAULT_LEASE) -> Iterator[House]:
         queue=memory.job_queue(state, lease=lease),
         store=memory.job_store(state),
         stats=memory.job_stats(state),
+        presence=memory.worker_presence(state),
     )
 
     def sample() -> Mapping[str, int]:
@@ -136,13 +138,19 @@ def memory_house(lease: timedelta = DEFAULT_LEASE) -> Iterator[House]:
     yield House(runtime=runtime, offset=offset, sample=sample)
 
 
+def durable_house(url: str, lease: timedelta = DEFAULT_LEASE) -> AbstractContextManager[House]:
+    """The store that the URL names, as another process would open it."""
+    return redis_house(url, lease) if url.startswith("redis") else sql_house(url, lease)
+
+
 @contextmanager
 def sql_house(url: str, lease: timedelta = DEFAULT_LEASE) -> Iterator[House]:
     offset = ClockOffset()
     with ExitStack() as opened:
         engine = create_engine(url, pool_size=20)
         opened.callback(engine.dispose)
-        sql.create_jobs_table(engine)
+        for create in (sql.create_jobs_table, sql.create_recurring_tables, sql.create_presence_table):
+            create(engine)
         queue = sql.job_queue(engine, lease=lease, clock_offset=offset)
         opened.callback(queue.close)
         runtime = Runtime(
@@ -150,8 +158,25 @@ def sql_house(url: str, lease: timedelta = DEFAULT_LEASE) -> Iterator[House]:
             queue=queue,
             store=sql.job_store(engine, clock_offset=offset),
             stats=sql.job_stats(engine, clock_offset=offset),
+            presence=sql.worker_presence(engine, clock_offset=offset),
         )
         yield House(runtime=runtime, offset=offset, sample=lambda: _leases(engine), url=url)
+
+
+@contextmanager
+def redis_house(url: str, lease: timedelta = DEFAULT_LEASE) -> Iterator[House]:
+    offset = ClockOffset()
+    with Redis.from_url(url) as client, closing(redis.open_redis(client, clock_offset=offset)) as parts:
+        queue = redis.job_queue(parts, lease=lease)
+        runtime = Runtime(
+            provider="redis",
+            queue=queue,
+            store=redis.job_store(parts),
+            stats=redis.job_stats(parts),
+            presence=redis.worker_presence(parts),
+        )
+        with closing(queue):
+            yield House(runtime=runtime, offset=offset, sample=lambda: _scores(client), url=url)
 
 
 def wipe(url: str) -> None:
@@ -160,10 +185,17 @@ def wipe(url: str) -> None:
     try:
         with engine.begin() as tx:
             if inspect(tx).has_table("job_queue"):
-                tx.execute(text("DELETE FROM job_queue"))
-                tx.execute(text("DELETE FROM job_store"))
+                for table in ("job_queue", "job_store", "job_idempotency_keys", "job_workers"):
+                    tx.execute(text(f"DELETE FROM {table}"))
     finally:
         engine.dispose()
+
+
+def _scores(client: Redis) -> Mapping[str, int]:
+    keys = redis.Keys()
+    queues = [queue.decode() for queue in client.smembers(keys.queues)]
+    found = [client.zrange(keys.in_flight(queue), 0, -1, withscores=True) for queue in queues]
+    return {id.decode(): int(score) for row in found for id, score in row}
 
 
 def _leases(engine: Engine) -> Mapping[str, int]:
