@@ -18,7 +18,7 @@ from redis.exceptions import NoScriptError, RedisError, ResponseError
 
 from wagoe_jobs.adapters.redis.dialling import Dial, Wire
 from wagoe_jobs.adapters.redis.errors import BACKEND, FOREIGN, RefusedData, ends_connection, unavailable
-from wagoe_jobs.adapters.redis.keys import Keys
+from wagoe_jobs.adapters.redis.keys import DEFAULT_PREFIX, Keys
 from wagoe_jobs.adapters.redis.scripts import Script
 from wagoe_jobs.clock import ClockOffset
 from wagoe_jobs.errors import BackendUnavailable
@@ -102,7 +102,7 @@ class Redis:
         self,
         dial: Dial,
         *,
-        prefix: str,
+        prefix: str = DEFAULT_PREFIX,
         keep: Keep = Keep(),
         offset: ClockOffset | None = None,
         patience: timedelta = PATIENCE,
@@ -196,7 +196,7 @@ def transact(redis: Redis, link: Link, script: Script, calls: Sequence[Sequence[
     runs = [redis.words(script, args) for args in calls]
     commands = [load, ("MULTI",), *runs, ("EXEC",)]
     replies = link.ask(b"".join(map(packed, commands)), len(commands))
-    told = link.checked(replies[-1])
+    *_, told = [link.checked(reply) for reply in replies]  # what was refused first tells why all of it was
     return [link.checked(reply) for reply in told]
 
 
