@@ -14,7 +14,7 @@ from redis.cluster import ClusterNode
 from tests.servers import RedisServer, free_port
 from tests.wiring.parts import system
 from wagoe_jobs import handler
-from wagoe_jobs.adapters.redis import Redis
+from wagoe_jobs.adapters.redis import Redis, version_of, warnings
 from wagoe_jobs.adapters.redis.queue import RedisQueue
 from wagoe_jobs.clock import Clock, Ids
 from wagoe_jobs.core.job import make_job
@@ -164,11 +164,15 @@ def test_what_is_no_client_that_blocks_is_refused(lent: object, told: str) -> No
 
 def test_a_server_that_may_lose_jobs_is_warned_about(caplog: pytest.LogCaptureFixture) -> None:
     with RedisServer(persistent=False, settings={"maxmemory-policy": "allkeys-lru"}) as server:
-        caplog.set_level(logging.WARNING, "wagoe_jobs")
-        with open_runtime({"provider": "redis", "redis": {"url": server.url()}}):
-            pass
-    assert "maxmemory-policy is allkeys-lru" in caplog.text
-    assert "appendonly is no" in caplog.text
+        caplog.set_level(logging.INFO, "wagoe_jobs")
+        with open_runtime({"provider": "redis", "redis": {"url": server.url()}}) as runtime:
+            assert isinstance(runtime.queue, RedisQueue)
+            told = warnings(runtime.queue.redis)
+            assert version_of(runtime.queue.redis).startswith(("redis ", "valkey "))
+    logged = {record.levelname: record.getMessage() for record in caplog.records}
+    assert "maxmemory-policy is allkeys-lru" in logged["WARNING"]
+    assert "appendonly is no" in logged["INFO"]
+    assert [text in "".join(logged.values()) for text in told] == [True, True]
 
 
 @pytest.mark.parametrize("version", ["5.0.14", "6.0.16", "4.0"])

@@ -22,7 +22,7 @@ from wagoe_jobs.adapters.redis.keys import DEFAULT_PREFIX, Keys
 from wagoe_jobs.adapters.redis.presence import RedisPresence
 from wagoe_jobs.adapters.redis.queue import RedisQueue
 from wagoe_jobs.adapters.redis.recurring import RedisRecurringState
-from wagoe_jobs.adapters.redis.server import check_server
+from wagoe_jobs.adapters.redis.server import check_server, version_of, warnings
 from wagoe_jobs.adapters.redis.stats import RedisJobStats
 from wagoe_jobs.adapters.redis.store import RedisJobStore
 from wagoe_jobs.clock import ClockOffset
@@ -41,6 +41,8 @@ __all__ = [
     "job_store",
     "open_redis",
     "recurring_state",
+    "version_of",
+    "warnings",
     "worker_presence",
 ]
 

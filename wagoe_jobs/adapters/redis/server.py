@@ -1,7 +1,7 @@
 """What a server says of itself that those have to know who trust it with jobs."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from wagoe_jobs.adapters.redis.connections import Redis
 from wagoe_jobs.errors import SettingsError
@@ -12,7 +12,7 @@ OLDEST = (6, 2)
 
 
 def check_server(redis: Redis) -> None:
-    """Make sure that a server answers, and warn of what is wrong with it for jobs.
+    """Make sure that a server answers, and log what is wrong with it for jobs.
 
     Raises BackendUnavailable, and SettingsError for one that is too old.
     """
@@ -21,13 +21,13 @@ def check_server(redis: Redis) -> None:
     if version and _numbers(version) < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise SettingsError("jobs.redis", f"the server is redis {version}: {oldest} is the oldest that will do")
-    for warning in _warnings(told):
-        log.warning("redis: %s", warning)
+    for level, text in _faults(told):
+        log.log(level, "redis: %s", text)
 
 
 def warnings(redis: Redis) -> Sequence[str]:
     """What is wrong with the server for jobs, a sentence each. Raises BackendUnavailable."""
-    return _warnings(_told(redis))
+    return [text for _, text in _faults(_told(redis))]
 
 
 def version_of(redis: Redis) -> str:
@@ -38,14 +38,14 @@ def version_of(redis: Redis) -> str:
     return f"redis {told.get('redis_version', 'of unknown version')}"
 
 
-def _warnings(told: Mapping[str, str]) -> Sequence[str]:
-    found = []
+def _faults(told: Mapping[str, str]) -> Iterator[tuple[int, str]]:
+    """Each with its level of the log: no append-only file is a choice that some make, evicting jobs is none."""
     policy = told.get("maxmemory_policy", "noeviction")
     if policy != "noeviction":
-        found.append(f"maxmemory-policy is {policy}, which throws jobs away when memory runs out: set noeviction")
+        text = f"maxmemory-policy is {policy}, which throws jobs away when memory runs out: set noeviction"
+        yield logging.WARNING, text
     if told.get("aof_enabled") == "0":
-        found.append("appendonly is no: a crash loses the jobs enqueued since the last snapshot: set it to yes")
-    return found
+        yield logging.INFO, "appendonly is no: a crash loses the jobs enqueued since the last snapshot: set it to yes"
 
 
 def _told(redis: Redis) -> Mapping[str, str]:
