@@ -75,7 +75,7 @@ local function settle(first)
     end
     local held = redis.call('HMGET', name, 'place', 'token', 'queue', 'type', 'rank', 'cancel', 'interrupted', 'last')
     if held[1] ~= 'flight' then
-      answered = held[2] == token and 'y' or 'l'
+      answered = (held[2] or held[8]) == token and 'y' or 'l'  -- a reclaim or a hand-back took the later token away
     elseif held[2] == token then
       answered = 'a'
       together('ZREM', K.in_flight(held[3]), id)
