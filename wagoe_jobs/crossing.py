@@ -48,6 +48,8 @@ class Crossing:
         self.next_is_alone = False
         """Whether the next job in line is to be claimed by a free slot only."""
         self.settled = 0
+        self.polled_us = 0
+        """Monotonic microsecond of the last request for work that was answered, zero before it."""
         self._queue = queue
         self._name = name
         self._worker = worker
@@ -95,6 +97,7 @@ class Crossing:
         done = self._offer(batch, lambda: self._queue.exchange(batch, self._name, self._worker, limit))
         if done is None:
             return 0
+        self.polled_us = sent_us
         answers, claims = done
         self._answered(batch, answers)
         self._keeper.hold(claims)

@@ -48,7 +48,7 @@ class Heartbeat:
         running: Callable[[], Sequence[Claim]],
         polled_us: Callable[[], int],
         down: Callable[[], bool],
-        every: timedelta = EVERY,
+        every: timedelta | None = None,
     ) -> None:
         """`running` gives the claims whose handlers run, `polled_us` the monotonic microsecond of the last request
         for work, zero before it; `down` whether the store is known to be away: then a stop need not wait for it.
@@ -58,7 +58,7 @@ class Heartbeat:
         self._running = running
         self._polled_us = polled_us
         self._down = down
-        self._every = every.total_seconds()
+        self._every = (every or EVERY).total_seconds()
         self._card = own_card(queues, slots)
         self._announced = False
         self._types: dict[Claim, str] = {}

@@ -3,6 +3,7 @@
     WorkerPool -- Lane (one a queue) -- Slot (threads) -- Worker.run_claim
        |            '- Crossing (settle and claim, one call), Lookout (idle waiting)
        |- LeaseKeeper (renews), Watchdog (sees what busy slots cannot), Housekeeper (promotes, reclaims)
+       '- Heartbeat (tells that it is there)
 
 A pool outlives whatever its store does; it cannot interrupt a handler that does not return.
 """
@@ -22,11 +23,12 @@ from wagoe_jobs.core.outcome import Patience
 from wagoe_jobs.core.retry import Backoff
 from wagoe_jobs.crossing import Crossing
 from wagoe_jobs.errors import InvalidJob, JobsError, WiringError
+from wagoe_jobs.heartbeat import Heartbeat
 from wagoe_jobs.housekeeping import Housekeeper
 from wagoe_jobs.lane import Lane
 from wagoe_jobs.lease import LeaseKeeper
 from wagoe_jobs.lookout import Lookout
-from wagoe_jobs.ports import Claim, LeasedJobQueue, Runtime
+from wagoe_jobs.ports import Claim, LeasedJobQueue, Runtime, WorkerPresence
 from wagoe_jobs.registry import Registry
 from wagoe_jobs.slot import LaneStatus
 from wagoe_jobs.watchdog import Watchdog
@@ -153,6 +155,8 @@ class WorkerPool:
             watchdog.watch(lanes)
             self._housekeeper = opened.enter_context(self._make_housekeeper(name))
             self._lanes = lanes
+            if self._runtime.presence is not None:
+                opened.enter_context(self._make_heartbeat(self._runtime.presence, name))
             self._helpers = opened.pop_all()
 
     def _lane(self, name: str, keeper: LeaseKeeper, watchdog: Watchdog) -> Lane:
@@ -172,6 +176,18 @@ class WorkerPool:
             reclaim_every=self._reclaim_interval,
             on_ready=self._look_now,
             unwatched=lambda: any(lane.unwatched for lane in self._lanes),
+        )
+
+    def _make_heartbeat(self, presence: WorkerPresence, name: str) -> Heartbeat:
+        return Heartbeat(
+            presence,
+            name,
+            queues=self.queues,
+            slots=self.count * len(self.queues),
+            job_types=self._registry.job_types,
+            running=lambda: [claim for lane in self._lanes for claim in lane.crew.running()],
+            polled_us=lambda: max([lane.crossing.polled_us for lane in self._lanes], default=0),
+            down=lambda: any(lane.crossing.down for lane in self._lanes),
         )
 
     def _look_now(self) -> None:
