@@ -88,6 +88,7 @@ def test_a_wrong_password_is_told_without_it(guarded: RedisServer) -> None:
     assert "redis is unavailable" in str(caught.value)
 
 
+@pytest.mark.fault(60)
 def test_a_node_of_a_cluster_leads_to_the_one_that_has_our_keys(cluster: RedisServer) -> None:
     cluster.wipe()
     where = {"host": "127.0.0.1", "port": cluster.port, "cluster": True}
@@ -133,6 +134,7 @@ def test_a_lent_client_of_a_cluster(cluster: RedisServer) -> None:
         assert client.ping()
 
 
+@pytest.mark.fault(61)
 def test_no_more_connections_than_a_lent_client_allows(redis_url: str) -> None:
     with redis.Redis.from_url(redis_url, max_connections=3) as client:
         with (
@@ -144,7 +146,7 @@ def test_no_more_connections_than_a_lent_client_allows(redis_url: str) -> None:
             assert works(runtime)
 
 
-@pytest.mark.parametrize("redis_settings", [{"url": "redis://r"}, {"host": "r"}])
+@pytest.mark.parametrize("redis_settings", [{"url": "redis://r"}, {"host": "r"}, {"port": 1}])
 def test_an_address_beside_a_lent_client_is_refused(redis_settings: dict[str, object]) -> None:
     with (
         redis.Redis() as client,

@@ -281,11 +281,15 @@ def test_a_stronger_source_may_tell_another_redis(
     assert jobs.redis.model_fields_set == kept
 
 
-@pytest.mark.parametrize("redis", [{"url": REDIS}, {"host": "r"}, {"sentinel": WATCHERS}, {"cluster": True}])
+@pytest.mark.parametrize(
+    "redis",
+    [{"url": REDIS}, {"host": "r"}, {"port": 1}, {"password": "x"}, {"sentinel": WATCHERS}, {"cluster": True}],
+)
 def test_a_redis_without_a_provider_is_refused(redis: dict[str, object]) -> None:
     error = refusal(redis=redis)
     assert (error.path, "jobs.redis is given" in error.reason) == ("jobs.provider", True)
     assert load(provider="memory", redis=redis).provider == "memory"
+    assert load(redis={"host": "localhost", "prefix": "{a}:", "timeout_ms": 5}).provider == "memory"
 
 
 def test_memory_cannot_span_processes() -> None:

@@ -98,8 +98,9 @@ class RedisSettings(Table):
 
     @property
     def names_a_server(self) -> bool:
-        """Whether anything here says where redis is."""
-        return self.url is not None or self.sentinel is not None or self.host != "localhost" or self.cluster
+        """Whether anything here says where redis is, or who we are there."""
+        fields = type(self).model_fields
+        return any(getattr(self, name) != fields[name].default for name in (*_EXCLUDED["url"], "url", "cluster"))
 
     @property
     def timeout(self) -> timedelta:
