@@ -12,7 +12,6 @@ import pytest
 from tests.cli.conftest import Script
 from wagoe_jobs.cli import main
 from wagoe_jobs.cli.arguments import read_json
-from wagoe_jobs.cli.output import Output
 
 FILE = '[jobs]\nprovider = "db"\n[jobs.db]\nurl = "sqlite:///jobs.sqlite"\n'
 SECRET = "hunter2-4711"
@@ -80,15 +79,6 @@ def test_stdin_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch, script
     assert script("enqueue", "x", "-").code == 2
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"a": "\xff"}'), encoding="utf-8"))
     assert script("enqueue", "x", "-").code == 2
-
-
-def test_no_id_is_broken_in_a_narrow_window():
-    id = "0197c1de-6b10-7f3a-8c55-0f2a61b7d9e4"
-    out = io.StringIO()
-    output = Output(as_json=False, out=out)
-    output._console.width = 30
-    output.table(["id", "error"], [[id, "x" * 500]])
-    assert id in out.getvalue()
 
 
 def test_no_password_is_shown_wherever_a_url_holds_it(here: Path, bare: Script):

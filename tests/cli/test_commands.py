@@ -1,29 +1,19 @@
 """Every command: what it answers to people and to programs, and the code that it exits with."""
 
 import json
-from collections.abc import Callable
+import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
+from sqlalchemy import make_url
 
-from tests.cli.conftest import Said, Script
-from wagoe_jobs import Failure
-from wagoe_jobs.client import Jobs
-from wagoe_jobs.registry import Registry
-from wagoe_jobs.worker import Worker
+from tests.cli.conftest import Said, Script, WithJobs, bury, on_sqlite
 
-WithJobs = Callable[[Callable[[Jobs], Any]], Any]
 HOSTILE = "\x1b[31mred [bold]b[/bold]\nnext"
-
-
-def bury(jobs: Jobs, message: str = "the printer is on fire") -> UUID:
-    """A dead letter."""
-    id = jobs.enqueue("print", {"to": message}, max_retries=0)
-    with Worker(jobs.runtime, Registry({"print": lambda args: Failure(args["to"])})) as worker:
-        assert worker.work_one()
-    return UUID(int=id.int)
 
 
 def test_a_job_is_enqueued_with_what_was_given(script: Script, with_jobs: WithJobs):
@@ -71,6 +61,7 @@ def test_a_duplicate_is_told_and_is_no_error(script: Script, again: tuple[str, s
         (),
     ],
 )
+@on_sqlite
 def test_what_cannot_be_enqueued_exits_2_and_stores_nothing(script: Script, arguments: tuple[str, ...]):
     told = script("enqueue", *arguments)
     assert told.code == 2
@@ -99,6 +90,7 @@ def test_a_job_is_shown_wherever_it_is(script: Script, with_jobs: WithJobs):
     assert "error         handler-error: the printer is on fire" in script("jobs", "show", str(buried)).out
 
 
+@on_sqlite
 def test_the_shape_of_a_job_is_stable(script: Script):
     id = script("enqueue", "send", "--json").json["id"]
     assert sorted(script("jobs", "show", id, "--json").json["job"]) == [
@@ -137,21 +129,23 @@ def test_dead_letters_are_listed_page_by_page(script: Script, with_jobs: WithJob
     assert all(id in script("failed").out for id in ids)
 
 
+@on_sqlite
 def test_no_dead_letters_is_an_answer_too(script: Script):
     assert (script("failed").code, script("failed").out) == (0, "there are no dead letters\n")
 
 
+@on_sqlite
 def test_a_made_up_cursor_exits_2(script: Script):
     assert script("failed", "--cursor", "x;drop table").code == 2
 
 
 def test_a_dead_letter_gets_another_chance_once(script: Script, with_jobs: WithJobs):
     buried = str(with_jobs(bury))
-    assert script("retry", buried, "--json").json == {"id": buried, "retried": True}
+    told = script("retry", buried, "--json").json
+    assert told == {"jobs": [{"id": buried, "done": True, "state": "retried"}], "complete": True}
     assert script("jobs", "show", buried, "--json").json["job"]["status"] == "pending"
     again = script("retry", buried)
-    assert (again.code, again.out) == (1, "")
-    assert again.err == f"wagoe-jobs: {buried} is no dead letter\n"
+    assert (again.code, again.out, again.err) == (1, f"{buried}  not a dead letter (pending)\n", "")
 
 
 def test_hostile_text_of_a_job_reaches_no_terminal(script: Script, with_jobs: WithJobs):
@@ -168,7 +162,7 @@ def test_tables_are_made_printed_and_compared(script: Script, engine: Any):
     assert script("db", "verify").code == 4
     assert script("check").code == 4
     printed = script("db", "sql").out
-    assert "CREATE TABLE job_queue" in printed or "CREATE TABLE public.job_queue" in printed
+    assert re.search(r"CREATE TABLE (\w+\.)?job_queue", printed)
     assert script("db", "upgrade", "--sql").out.split()[:3] == printed.split()[:3]
     assert script("db", "verify").code == 4
     assert script("db", "upgrade").code == 0
@@ -190,20 +184,57 @@ def test_a_check_of_a_good_system_is_all_ok(script: Script):
     ]
 
 
-@pytest.mark.parametrize("command", [("check",), ("db", "verify")])
-def test_looking_never_makes_a_database(bare: Script, tmp_path: Path, command: tuple[str, ...]):
+@pytest.mark.parametrize(
+    ("command", "code", "says"),
+    [
+        (("check",), 4, "is not there yet"),
+        (("db", "verify"), 4, "is not there yet"),
+        (("db", "sql"), 0, "CREATE TABLE job_queue"),
+        (("db", "upgrade", "--sql"), 0, "CREATE TABLE job_queue"),
+    ],
+)
+def test_looking_never_makes_a_database(bare: Script, tmp_path: Path, command: tuple[str, ...], code: int, says: str):
     (tmp_path / "s.toml").write_text(f'[jobs]\nprovider="db"\n[jobs.db]\nurl="sqlite:///{tmp_path}/none.sqlite"\n')
     told = bare(*command, "-s", str(tmp_path / "s.toml"))
-    assert told.code == 4
-    assert "is not there yet" in told.out
-    assert not (tmp_path / "none.sqlite").exists()
+    assert told.code == code
+    assert says in told.out
+    assert [file.name for file in tmp_path.iterdir()] == ["s.toml"]
+
+
+def test_the_printed_sql_of_a_file_to_come_makes_what_is_needed(bare: Script, tmp_path: Path):
+    (tmp_path / "s.toml").write_text(f'[jobs]\nprovider="db"\n[jobs.db]\nurl="sqlite:///{tmp_path}/none.sqlite"\n')
+    printed = bare("db", "sql", "-s", str(tmp_path / "s.toml")).out
+    with closing(sqlite3.connect(tmp_path / "none.sqlite")) as database:
+        database.executescript(printed)
+    assert bare("db", "verify", "-s", str(tmp_path / "s.toml")).code == 0
+
+
+def test_a_check_names_the_server_and_its_version(script: Script, database_url: str):
+    script("db", "upgrade")
+    [store] = [check for check in script("check", "--json").json["checks"] if check["check"] == "store"]
+    names = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mysql": "MariaDB", "mariadb": "MariaDB"}
+    name = names[make_url(database_url).get_backend_name()]
+    assert re.search(rf"{name} \d+\.\d+.* answers", store["detail"])
 
 
 DOWN = "postgresql+psycopg://ann:s3cret@127.0.0.1:1/app"
 
 
 @pytest.mark.parametrize(
-    "command", [("status",), ("failed",), ("retry", str(uuid4())), ("enqueue", "a"), ("db", "verify"), ("check",)]
+    "command",
+    [
+        ("status",),
+        ("failed",),
+        ("retry", str(uuid4())),
+        ("enqueue", "a"),
+        ("db", "verify"),
+        ("check",),
+        ("jobs", "list"),
+        ("jobs", "cancel", str(uuid4())),
+        ("failed", "retry", "--all", "--yes"),
+        ("queues", "list"),
+        ("workers",),
+    ],
 )
 def test_a_store_that_is_down_exits_3_and_its_password_is_not_told(
     bare: Script, tmp_path: Path, command: tuple[str, ...]
@@ -225,7 +256,6 @@ def refused(bare: Script, tmp_path: Path, toml: str) -> Said:
     ("toml", "says"),
     [
         ("[jobs]\nlease = 5\n", "did you mean lease_ms?"),
-        ("[jobs]\n", "memory is inside the process"),
         ("modules = []\n", "jobs are not enabled"),
         ("[jobs\n", "is not TOML"),
         ('[jobs]\nprovider = "db"\n', "jobs.db.url"),
@@ -238,7 +268,39 @@ def test_settings_that_cannot_be_used_exit_2_in_one_line(bare: Script, tmp_path:
     assert told.err.count("\n") == 1
 
 
+MEMORY = "memory is inside the process that runs the jobs"
+
+
+@pytest.mark.parametrize(
+    "command", [("status",), ("jobs", "list"), ("failed", "list"), ("queues", "list"), ("workers",)]
+)
+def test_a_look_into_memory_warns_that_it_sees_only_itself(bare: Script, tmp_path: Path, command: tuple[str, ...]):
+    (tmp_path / "s.toml").write_text("[jobs]\n")
+    told = bare(*command, "-s", str(tmp_path / "s.toml"))
+    assert (told.code, told.err) == (
+        0,
+        f"wagoe-jobs: jobs.provider: {MEMORY}: this sees only itself, no job of another process\n",
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("enqueue", "a"),
+        ("jobs", "retry", str(uuid4())),
+        ("jobs", "cancel", str(uuid4())),
+        ("failed", "retry", "--all", "-y"),
+    ],
+)
+def test_what_would_change_memory_is_refused(bare: Script, tmp_path: Path, command: tuple[str, ...]):
+    (tmp_path / "s.toml").write_text("[jobs]\n")
+    told = bare(*command, "-s", str(tmp_path / "s.toml"))
+    assert (told.code, told.out) == (2, "")
+    assert f"{MEMORY}: nothing can be changed from here" in told.err
+
+
 @pytest.mark.fault(66)
+@on_sqlite
 def test_a_misspelt_variable_is_refused_by_every_command(script: Script, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("WAGOE_JOBS_APP", "containers.worker:container")
     told = script("status", "--json")
@@ -258,8 +320,9 @@ def test_a_misspelt_command_is_answered_with_the_nearest(bare: Script):
     assert "Did you mean 'status'?" in told.err
 
 
+@on_sqlite
 def test_a_fault_of_the_library_exits_70_with_its_trace(script: Script, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("wagoe_jobs.cli.shown.stats_document", lambda stats: 1 / 0)
+    monkeypatch.setattr("wagoe_jobs.cli.documents.stats_document", lambda stats: 1 / 0)
     told = script("status", "--json")
     assert told.code == 70
     assert "ZeroDivisionError" in told.err
@@ -278,3 +341,4 @@ def test_a_check_of_files_says_why_it_knows_no_handlers(script: Script):
 
 def test_the_usage_shows_what_may_be_left_out_in_one_pair_of_brackets(bare: Script):
     assert "{TYPE} [ARGS_JSON]" in bare("enqueue", "--help").out
+    assert "failed retry [OPTIONS] [ID]..." in bare("failed", "retry", "--help").out

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from wagoe_jobs.cli.logs import CleanFormatter
 from wagoe_jobs.cli.output import Output, clean_lines, plain
+from wagoe_jobs.cli.tables import Column
 from wagoe_jobs.core.clean import clean
 
 HOSTILE = "\x1b[31mred\x1b[0m \x9b2J [bold]b[/bold] :smile: \u202eevil \r\n\x00"
@@ -47,7 +48,7 @@ def test_a_trace_keeps_its_lines():
 def test_markup_emoji_names_and_escapes_are_shown_as_they_are():
     output, out = written()
     output.line(HOSTILE)
-    output.table(["type"], [[HOSTILE]])
+    output.table([Column("type")], [[HOSTILE]])
     assert controls(out.getvalue()) == []
     assert out.getvalue().count("[bold]b[/bold] :smile:") == 2
     assert out.getvalue().count(r"\x1b[31m") == 2
@@ -55,7 +56,7 @@ def test_markup_emoji_names_and_escapes_are_shown_as_they_are():
 
 def test_a_long_cell_is_not_cut():
     output, out = written()
-    output.table(["id"], [["x" * 500]])
+    output.table([Column("id", 8)], [["x" * 500]])
     assert out.getvalue().count("x") == 500
 
 
@@ -87,6 +88,12 @@ def test_log_lines_are_clean_with_their_trace():
 )
 def test_values_of_jobs_become_the_nearest_json(value: object, expected: object):
     assert plain(value) == expected
+
+
+def test_a_number_with_more_digits_than_can_be_read_is_told_in_base_16():
+    output, out = written(as_json=True)
+    output.document({"n": -(16**5000)})
+    assert json.loads(out.getvalue()) == {"n": "-0x1" + "0" * 5000}
 
 
 def test_a_document_is_one_line_of_ascii():

@@ -9,18 +9,21 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any
 
 import typer
 
-from wagoe_jobs.cli import checks, shown
-from wagoe_jobs.cli.arguments import read_duration, read_id, read_instant, read_json
+from wagoe_jobs.cli import checks
+from wagoe_jobs.cli.arguments import one_of, read_duration, read_id, read_instant, read_json
 from wagoe_jobs.cli.database import db_app
 from wagoe_jobs.cli.exits import LEGEND, Exit, code_of
-from wagoe_jobs.cli.logs import set_up
-from wagoe_jobs.cli.opened import open_client, open_store
-from wagoe_jobs.cli.options import AppOption, FilesOption, IdArgument, JsonOption
+from wagoe_jobs.cli.failed import failed_app
+from wagoe_jobs.cli.jobs import jobs_app, retry
+from wagoe_jobs.cli.logs import LEVELS, set_up
+from wagoe_jobs.cli.opened import open_client
+from wagoe_jobs.cli.options import AppOption, FilesOption, JsonOption, PriorityOption
 from wagoe_jobs.cli.output import Output, ReaderGone, complain, mend_streams, plain
+from wagoe_jobs.cli.overview import queues_app, status, types, workers
 from wagoe_jobs.cli.target import container_at
 from wagoe_jobs.cli.work import work
 from wagoe_jobs.errors import JobsError
@@ -30,22 +33,18 @@ app = typer.Typer(
     help="Durable background jobs: run workers, look at jobs, mend what failed.",
     epilog=LEGEND,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 # typer brings a click of its own, whose errors it does not export
 UNUSABLE: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
-jobs_app = typer.Typer(help="Look at single jobs.", no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(jobs_app, name="jobs")
-app.add_typer(db_app, name="db")
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     mend_streams()
     try:
-        code = app(list(arguments), prog_name="wagoe-jobs", standalone_mode=False)
+        code = app(list(arguments), prog_name="wagoe-jobs", standalone_mode=False, obj=tuple(arguments))
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else Exit.OK if end.code is None else Exit.NO
     except JobsError as error:
@@ -93,7 +92,7 @@ def _root(
 def worker(
     target: Annotated[str, typer.Option("-a", "--app", metavar="MODULE:NAME", help="The container to run.")],
     log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], typer.Option(help="Of the log on stderr.")
+        str, typer.Option(metavar="LEVEL", parser=one_of(LEVELS), help=f"Of the log on stderr: {', '.join(LEVELS)}.")
     ] = "info",
 ) -> None:
     """Run the worker pools of a container until TERM or INT.
@@ -112,9 +111,7 @@ def enqueue(
         str, typer.Argument(metavar="ARGS_JSON", help="JSON, mostly an object; - reads it from stdin.")
     ] = "{}",
     queue: Annotated[str | None, typer.Option(help="Default: the handler's, or default.")] = None,
-    priority: Annotated[
-        Literal["critical", "high", "normal", "low"] | None, typer.Option(help="Default: normal.")
-    ] = None,
+    priority: PriorityOption = None,
     max_retries: Annotated[int | None, typer.Option(help="Repeats after the first run; default 3.")] = None,
     delay: Annotated[str | None, typer.Option(metavar="DURATION", help="Run it later, as 90, 5m or 2h.")] = None,
     at: Annotated[str | None, typer.Option(metavar="INSTANT", help="As 2026-05-01T09:00:00+02:00.")] = None,
@@ -150,72 +147,6 @@ def enqueue(
 
 
 @app.command()
-def status(target: AppOption = None, settings: FilesOption = None, as_json: JsonOption = False) -> None:
-    """Count what waits, runs and has ended, for each queue."""
-    with open_store(target, settings) as runtime:
-        stats = runtime.stats.job_stats()
-    output = Output(as_json=as_json)
-    if as_json:
-        output.document(shown.stats_document(stats))
-    else:
-        shown.show_stats(stats, output)
-
-
-@jobs_app.command("show")
-def show(id: IdArgument, target: AppOption = None, settings: FilesOption = None, as_json: JsonOption = False) -> None:
-    """Show one job, wherever it is. Exits 1 when there is none with this id."""
-    wanted = read_id(id)
-    with open_store(target, settings) as runtime:
-        job = runtime.store.find(wanted)
-    if job is None:
-        _no(f"there is no job {wanted}", {"job": None}, as_json)
-    output = Output(as_json=as_json)
-    if as_json:
-        output.document({"job": shown.job_document(job)})
-    else:
-        shown.show_job(job, output)
-
-
-@app.command()
-def failed(
-    queue: Annotated[str | None, typer.Option(help="Only this queue's.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000)] = 50,
-    cursor: Annotated[str | None, typer.Option(help="Where the last page ended.")] = None,
-    target: AppOption = None,
-    settings: FilesOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """List dead letters, newest job first."""
-    with open_store(target, settings) as runtime:
-        page = runtime.store.failed_jobs(queue, limit=limit, cursor=cursor)
-    output = Output(as_json=as_json)
-    if as_json:
-        output.document({"jobs": [shown.job_document(job) for job in page.jobs], "cursor": page.cursor})
-        return
-    if page.jobs:
-        shown.show_jobs(list(page.jobs), output)
-    else:
-        output.line("there are no dead letters")
-    if page.cursor:
-        output.line(f"more: --cursor {page.cursor}")
-
-
-@app.command()
-def retry(id: IdArgument, target: AppOption = None, settings: FilesOption = None, as_json: JsonOption = False) -> None:
-    """Give a dead letter another chance, its repeats whole again. Exits 1 when it is no dead letter."""
-    wanted = read_id(id)
-    with open_store(target, settings) as runtime:
-        done = runtime.store.retry(wanted)
-    if not done:
-        _no(f"{wanted} is no dead letter", {"id": str(wanted), "retried": False}, as_json)
-    output = Output(as_json=as_json)
-    if as_json:
-        output.document({"id": str(wanted), "retried": True})
-    else:
-        output.line(f"{wanted} is ready again")
-
-
-@app.command()
 def check(target: AppOption = None, settings: FilesOption = None, as_json: JsonOption = False) -> None:
     """Check settings, modules, references, store, schema, connections and installed packages.
 
@@ -232,9 +163,11 @@ def check(target: AppOption = None, settings: FilesOption = None, as_json: JsonO
     raise typer.Exit(next((finding.code for finding in findings if finding.code), Exit.OK))
 
 
-def _no(message: str, document: dict[str, object], as_json: bool) -> NoReturn:
-    if as_json:
-        Output(as_json=True).document(document)
-    else:
-        complain(message)
-    raise typer.Exit(Exit.NO)
+app.add_typer(jobs_app, name="jobs")
+app.add_typer(queues_app, name="queues")
+app.add_typer(failed_app, name="failed")
+app.add_typer(db_app, name="db")
+app.command("retry")(retry)
+app.command("status")(status)
+app.command("workers")(workers)
+app.command("types")(types)

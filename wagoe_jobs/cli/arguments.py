@@ -3,11 +3,17 @@
 import json
 import re
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NoReturn
 from uuid import UUID
 
 import typer
+
+from wagoe_jobs.clock import Clock
+from wagoe_jobs.core.job import Status, checked_name
+from wagoe_jobs.ports import JobFilter
+from wagoe_jobs.registry import nearest
 
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)?")
@@ -22,6 +28,47 @@ def read_id(text: str) -> UUID:
         ) from None
 
 
+def read_ids(texts: Iterable[str]) -> Sequence[UUID]:
+    """Each id once, in the order given; one that is none refuses all, before anything is done."""
+    return list(dict.fromkeys(read_id(text) for text in texts))
+
+
+def one_of(choices: Iterable[str]) -> Callable[[str], str]:
+    """Reads one of these words; another is refused with the nearest."""
+    words = [str(choice) for choice in choices]
+
+    def read(text: str) -> str:
+        if text not in words:
+            raise typer.BadParameter(f"{text!r} is not one of {', '.join(words)}{nearest(text, words)}")
+        return text
+
+    return read
+
+
+def job_filter(
+    *, status: str | None, type: str | None, queue: str | None, tenant: str | None, since: str | None, until: str | None
+) -> JobFilter:
+    """Raises BadParameter, and InvalidJob for a name that no job can have."""
+    return JobFilter(
+        status=None if status is None else Status(status),
+        type=None if type is None else checked_name("--type", type),
+        queue=None if queue is None else checked_name("--queue", queue),
+        tenant=None if tenant is None else checked_name("--tenant", tenant),
+        since=None if since is None else read_moment(since),
+        until=None if until is None else read_moment(until),
+    )
+
+
+def read_moment(text: str) -> datetime:
+    """An instant, or how long ago it was: `2h` is two hours before now."""
+    if _DURATION.fullmatch(text) is None:
+        return read_instant(text, or_else="2h for two hours ago, or ")
+    try:
+        return Clock().now() - read_duration(text)
+    except OverflowError:
+        raise typer.BadParameter(f"{text!r} ago is before the year 1") from None
+
+
 def read_duration(text: str) -> timedelta:
     """`90`, `90s`, `1.5h`; seconds where no unit is named."""
     match = _DURATION.fullmatch(text)
@@ -33,12 +80,12 @@ def read_duration(text: str) -> timedelta:
         raise typer.BadParameter(f"{text!r} is longer than any clock runs") from None
 
 
-def read_instant(text: str) -> datetime:
+def read_instant(text: str, or_else: str = "") -> datetime:
     """ISO 8601 with its offset; one without names no instant and is refused."""
     try:
         instant = datetime.fromisoformat(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is no instant: write 2026-05-01T09:00:00+02:00") from None
+        raise typer.BadParameter(f"{text!r} is no instant: write {or_else}2026-05-01T09:00:00+02:00") from None
     if instant.tzinfo is None:
         raise typer.BadParameter(f"{text!r} has no offset: write {instant.isoformat()}Z for UTC")
     return instant

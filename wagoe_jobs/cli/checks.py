@@ -79,7 +79,15 @@ def _schema(jobs: JobsSettings, engine: Engine) -> Finding:
         return _wrong("store", error)
     if faults:
         return Finding("store", "wrong", f"{where}: {'; '.join(faults)}", Exit.SCHEMA)
-    return Finding("store", "ok", f"{where} answers, and its tables are as this version needs them")
+    return Finding("store", "ok", f"{where}: {_server(engine)} answers, and its tables are as this version needs them")
+
+
+def _server(engine: Engine) -> str:
+    """`PostgreSQL 15.4`: what answered, which it told as it was connected."""
+    names = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mysql": "MySQL", "mariadb": "MariaDB"}
+    kind = "mariadb" if getattr(engine.dialect, "is_mariadb", False) else engine.url.get_backend_name()
+    version = getattr(engine.dialect, "server_version_info", None) or ()
+    return " ".join([names.get(kind, kind), ".".join(str(part) for part in version)]).strip()
 
 
 def file_to_come(engine: Engine) -> bool:

@@ -4,6 +4,7 @@ import logging
 
 from wagoe_jobs.cli.output import clean_lines
 
+LEVELS = ("debug", "info", "warning", "error")
 FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 

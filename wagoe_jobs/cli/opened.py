@@ -11,26 +11,33 @@ import typer
 from sqlalchemy import Engine
 
 from wagoe_jobs.adapters.sql import connections_needed, open_engine
+from wagoe_jobs.cli.output import complain
 from wagoe_jobs.cli.target import container_at, jobs_part
 from wagoe_jobs.client import Jobs
 from wagoe_jobs.errors import JobsDisabled, SettingsError
 from wagoe_jobs.node import running
 from wagoe_jobs.ports import Runtime
+from wagoe_jobs.registry import Registry
 from wagoe_jobs.runtime import open_runtime
 from wagoe_jobs.settings import JobsSettings, load_settings
 
 Files = Sequence[str] | None
+_MEMORY = "memory is inside the process that runs the jobs"
 
 
 @contextmanager
-def open_store(target: str | None, files: Files) -> Iterator[Runtime]:
-    """The runtime, for looking at jobs. Raises what opening raises."""
-    if not _chosen(target, files):
-        with open_runtime(_shared(jobs_in(files))) as runtime:
+def open_store(target: str | None, files: Files, *, to_change: bool = False) -> Iterator[Runtime]:
+    """The runtime, to look at jobs or to change some; nothing that runs jobs starts. Raises what opening raises.
+
+    The memory provider can only be looked at, with a warning: what is changed in it is gone with this process.
+    """
+    check = _shared if to_change else _seen_alone
+    if not chosen(target, files):
+        with open_runtime(check(jobs_in(files))) as runtime:
             yield runtime
         return
     part = jobs_part(container_at(target or ""))
-    _shared(part.jobs())
+    check(part.jobs())
     with running(part, only=("jobs_runtime",)):
         yield part.jobs_runtime()
 
@@ -38,8 +45,8 @@ def open_store(target: str | None, files: Files) -> Iterator[Runtime]:
 @contextmanager
 def open_client(target: str | None, files: Files) -> Iterator[Jobs]:
     """The client; with -a it knows the handlers, and so their defaults and models. Raises what opening raises."""
-    if not _chosen(target, files):
-        with open_store(target, files) as runtime:
+    if not chosen(target, files):
+        with open_store(target, files, to_change=True) as runtime:
             yield Jobs(runtime)
         return
     part = jobs_part(container_at(target or ""))
@@ -49,9 +56,19 @@ def open_client(target: str | None, files: Files) -> Iterator[Jobs]:
 
 
 @contextmanager
+def open_registry(target: str | None, files: Files) -> Iterator[Registry]:
+    """The handlers that -a's modules contribute, with whatever makes some of them open. Raises what opening raises."""
+    if not chosen(target, files):
+        raise typer.BadParameter("handlers are in the application: give -a, since --settings imports no module")
+    part = jobs_part(container_at(target or ""))
+    with running(part, only=("job_registry",)):
+        yield part.job_registry()
+
+
+@contextmanager
 def open_database(target: str | None, files: Files) -> Iterator[tuple[JobsSettings, Engine]]:
     """The settings and the engine of the db provider: the application's, or one made from jobs.db.url."""
-    if not _chosen(target, files):
+    if not chosen(target, files):
         jobs = jobs_in(files)
         with _engine_of(jobs) as engine:
             yield jobs, engine
@@ -72,7 +89,7 @@ def settings_of(target: str | None, files: Files) -> tuple[JobsSettings, Sequenc
 
     Opens nothing.
     """
-    if not _chosen(target, files):
+    if not chosen(target, files):
         return jobs_in(files), None
     part = jobs_part(container_at(target or ""))
     jobs = part.jobs()
@@ -85,6 +102,15 @@ def jobs_in(files: Files) -> JobsSettings:
     if jobs is None:
         raise JobsDisabled("--settings")
     return jobs
+
+
+def chosen(target: str | None, files: Files) -> bool:
+    """Whether it is -a; neither and both are usage errors."""
+    if target and files:
+        raise typer.BadParameter("give -a or --settings, not both")
+    if not target and not files:
+        raise typer.BadParameter("say where the jobs are: -a package.module:container, or --settings FILE")
+    return bool(target)
 
 
 @contextmanager
@@ -104,16 +130,11 @@ def _engine_of(jobs: JobsSettings) -> Iterator[Engine]:
 
 def _shared(jobs: JobsSettings) -> JobsSettings:
     if jobs.provider == "memory":
-        raise SettingsError(
-            "jobs.provider", "memory is inside the process that runs the jobs: nothing can be seen here"
-        )
+        raise SettingsError("jobs.provider", f"{_MEMORY}: nothing can be changed from here")
     return jobs
 
 
-def _chosen(target: str | None, files: Files) -> bool:
-    """Whether it is -a; neither and both are usage errors."""
-    if target and files:
-        raise typer.BadParameter("give -a or --settings, not both")
-    if not target and not files:
-        raise typer.BadParameter("say where the jobs are: -a package.module:container, or --settings FILE")
-    return bool(target)
+def _seen_alone(jobs: JobsSettings) -> JobsSettings:
+    if jobs.provider == "memory":
+        complain(f"jobs.provider: {_MEMORY}: this sees only itself, no job of another process")
+    return jobs

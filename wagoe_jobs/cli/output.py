@@ -12,18 +12,16 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Literal, TextIO
+from typing import TextIO
 
-from rich.cells import cell_len
-from rich.console import Console, JustifyMethod
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
+from wagoe_jobs.cli.tables import Column, laid_out
 from wagoe_jobs.core.clean import clean
 
-PIPED_WIDTH = 2_000
-"""Where no terminal has a width, a row stays on its line, so that it can be searched."""
-ID_WIDTH = 36
+MOST_BITS = 14_000
+"""A whole number of more is written in base 16: neither Python nor most readers of JSON take so many digits."""
 
 
 def clean_lines(text: str) -> str:
@@ -34,8 +32,10 @@ def clean_lines(text: str) -> str:
 def plain(value: object) -> object:
     """A value of a job as the nearest JSON: instants and what JSON lacks become text, keys become strings."""
     match value:
-        case None | bool() | int() | str():
+        case None | bool() | str():
             return value
+        case int():
+            return value if value.bit_length() <= MOST_BITS else hex(value)
         case float():
             return value if math.isfinite(value) else str(value)
         case Mapping():
@@ -64,8 +64,9 @@ class Output:
     def __init__(self, *, as_json: bool, out: TextIO | None = None) -> None:
         self.as_json = as_json
         self._out = out or sys.stdout
-        width = None if self._out.isatty() else PIPED_WIDTH
-        self._console = Console(file=self._out, width=width, markup=False, highlight=False, emoji=False, soft_wrap=True)
+        self.terminal = self._out.isatty()
+        """Whether a person looks at it: there a row fits the window, and instants are told as how long ago."""
+        self._console = Console(file=self._out, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
     def document(self, document: Mapping[str, object]) -> None:
         """The answer of a command with --json."""
@@ -74,9 +75,6 @@ class Output:
 
     def line(self, text: str) -> None:
         self._print(Text(clean(text)))
-
-    def lines(self, text: str) -> None:
-        self._print(Text(clean_lines(text)))
 
     def raw(self, text: str) -> None:
         """Text of our own making that is meant to be piped on, as SQL."""
@@ -88,20 +86,11 @@ class Output:
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._out.fileno())
             raise ReaderGone from None
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """A table; numbers are set to the right. No word is broken: an id is copied from narrow windows too."""
-        cells: list[list[tuple[str, JustifyMethod]]] = [
-            [(clean("" if cell is None else cell), _side(cell)) for cell in row] for row in rows
-        ]
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for index, name in enumerate(columns):
-            words = [word for row in cells for word in row[index][0].split()]
-            table.add_column(Text(name), overflow="fold", min_width=_widest([*name.split(), *words]))
-        for row in cells:
-            table.add_row(*(Text(text, justify=side) for text, side in row))
-        self._print(table)
+    def table(self, columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> None:
+        for line in laid_out(columns, list(rows), self._console.width if self.terminal else None):
+            self._print(line)
 
-    def _print(self, what: Text | Table) -> None:
+    def _print(self, what: Text) -> None:
         with self._console.capture() as captured:  # rich would end the process when its reader goes away
             self._console.print(what)
         self.raw(captured.get())
@@ -121,14 +110,5 @@ def _mended(stream: TextIO | None) -> TextIO:
 
 
 def complain(message: str) -> None:
-    """One line on stderr that says why the script ends."""
+    """One line on stderr: why the script ends, or what the answer leaves unsaid."""
     sys.stderr.write(f"wagoe-jobs: {clean(message)}\n")
-
-
-def _widest(words: Sequence[str]) -> int:
-    """The width of the widest word; one that is wider than an id may be broken."""
-    return min(ID_WIDTH, max((cell_len(word) for word in words), default=1))
-
-
-def _side(cell: object) -> Literal["left", "right"]:
-    return "right" if isinstance(cell, (int, float)) else "left"

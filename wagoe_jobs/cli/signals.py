@@ -1,4 +1,4 @@
-"""A worker process's life between its start and the signal that ends it.
+"""What runs until a signal ends it: a worker process, or a command with much to do.
 
 The first TERM or INT lets `wait` return, and the caller stops politely; an INT after it ends the process at once.
 A pipe tells them apart from a lock: a handler may run while the main thread is inside any lock's own code.
@@ -22,6 +22,11 @@ class Signals:
     def __init__(self) -> None:
         self._read, self._write = os.pipe()
         self._stopping = False
+
+    @property
+    def stopping(self) -> bool:
+        """Whether one has come."""
+        return self._stopping
 
     def wait(self) -> signal.Signals:
         """Block until the first TERM or INT and say which it was."""
