@@ -156,8 +156,8 @@ def test_a_server_that_cannot_save_refuses_and_is_used_once_it_can() -> None:
 
 @pytest.mark.fault(19)
 def test_a_server_that_still_reads_its_data_is_waited_for() -> None:
-    slow = {"key-load-delay": 500, "loading-process-events-interval-bytes": 1024}
-    with RedisServer(settings=slow) as server, open_parts(server.url()) as parts:
+    slow = {"save": "3600 1", "key-load-delay": 1_000, "loading-process-events-interval-bytes": 1_024}
+    with RedisServer(persistent=False, settings=slow) as server, open_parts(server.url()) as parts:
         parts.queue.enqueue_many([new_job() for _ in range(1_000)])
         server.stop()
         starting = threading.Thread(target=server.start, name="starting")

@@ -6,6 +6,7 @@ from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from redis import Redis as Client
@@ -16,7 +17,7 @@ from tests.servers import RedisServer
 from wagoe_jobs.adapters import redis
 from wagoe_jobs.adapters.redis import scripts
 from wagoe_jobs.core import codec
-from wagoe_jobs.core.job import ErrorInfo, Priority, Status, make_job
+from wagoe_jobs.core.job import ErrorInfo, Priority, Status, make_job, to_micros
 from wagoe_jobs.errors import BackendUnavailable, InvalidJob, SettingsError
 from wagoe_jobs.ports import Answer, Claim, Settlement
 
@@ -219,8 +220,8 @@ def test_a_server_that_takes_only_short_texts_refuses_a_long_one_alone() -> None
         batch = [Settlement(claim, Status.COMPLETED) for claim in claims]
         batch[1] = batch[1]._replace(result=codec.encode_value("é" * 600_000))
         assert list(parts.queue.settle(batch)) == [Answer.APPLIED] * 3
-        statuses = [parts.client.hget(parts.keys.job(claim.id), "status") for claim in claims]
-        assert statuses == ["completed", "failed", "completed"]
+        ends = [parts.store.find(UUID(claim.id)) for claim in claims]
+        assert [end and end.status.value for end in ends] == ["completed", "failed", "completed"]
 
 
 def test_more_settlements_than_one_script_takes_are_answered_in_order(parts: Parts) -> None:
@@ -249,9 +250,11 @@ def test_numbers_are_never_rounded(parts: Parts) -> None:
     claims: list[Claim] = list(parts.queue.claim(LINE, "ann", 2))
     assert [claim.id for claim in claims] == [str(job.id), str(late.id)]
     assert claims[1].seq == 2**52 + 1
-    fields = parts.client.hgetall(parts.keys.job(str(job.id)))
-    assert int(fields["claimed"]) == claims[0].claimed_us
-    assert not any("e+" in value for value in fields.values())
+    found = parts.store.find(job.id)
+    assert found is not None
+    assert found.started_at is not None
+    assert to_micros(found.started_at) == claims[0].claimed_us
+    assert not any("e+" in value for value in parts.client.hgetall(parts.keys.job(str(job.id))).values())
 
 
 @pytest.mark.parametrize("path", sorted(LUA.glob("*.lua")), ids=lambda path: path.stem)

@@ -15,12 +15,12 @@ from wagoe_jobs.errors import InvalidJob
 
 CHUNK = 100
 """How many whole jobs one round trip brings: each may have a million characters."""
-IDS = 500
+IDS = 250
 """How many ids one step takes where no text is asked for."""
 
-_HEAD = ("place", "type", "queue", "rank", "payload", "created", "updated", "abandoned", "seq", "tenant")
-_TAIL = ("due", "claimed", "started", "status", "retrying", "completed", "result", "error")
+_FIELDS = ("is", "at", "payload", "created", "due", "abandoned", "result", "error")
 _WAITING = {"ready": Status.PENDING, "scheduled": Status.PENDING, "flight": Status.RUNNING}
+_NONE = "-"
 
 Fields = Sequence[str | None]
 
@@ -47,7 +47,7 @@ class Rows:
         return [read_job(found.stored) for found in self.found(ids)]
 
     def _read(self, ids: Sequence[str]) -> Iterator[Found]:
-        reads = [("HMGET", self._redis.keys.job(id), *_HEAD, *_TAIL) for id in ids]
+        reads = [("HMGET", self._redis.keys.job(id), *_FIELDS) for id in ids]
         (seconds, micros), *replies = self._redis.ask(("TIME",), *reads)
         now_us = int(seconds) * 1_000_000 + int(micros) + self._redis.offset.us
         for id, reply in zip(ids, replies, strict=True):
@@ -83,34 +83,43 @@ def in_chunks(ids: Iterable[str], size: int) -> Iterator[list[str]]:
 
 
 def _found(id: str, reply: Fields) -> Found | None:
-    place, type, queue, rank, payload, created, updated, abandoned, seq, tenant = reply[: len(_HEAD)]
-    if place is None or type is None or queue is None or payload is None:
+    what, where, payload, created, due, abandoned, result, error = reply
+    if what is None or where is None or payload is None:
         return None
-    due, claimed, started, status, retrying, completed, result, error = reply[len(_HEAD) :]
+    type, queue, rank, tenant = what.split("\n", 3)
+    place, seq, since, _, *more = where.split(" ")
+    ended = place == "ended"
     stored = Stored(
         id=id,
         type=type,
         queue=queue,
-        status=_status(place, status, retrying),
-        rank=int(rank or 0),
+        status=_status(place, more),
+        rank=int(rank),
         payload=payload,
         created_us=int(created or 0),
-        updated_us=int((claimed if place == "flight" else completed if place == "ended" else updated) or 0),
+        updated_us=int(since),
         due_us=_number(due),
-        started_us=_number(claimed if place == "flight" else started if place == "ended" else None),
-        completed_us=_number(completed) if place == "ended" else None,
+        started_us=int(since) if place == "flight" else _number(more[1]) if ended else None,
+        completed_us=int(since) if ended else None,
         abandoned=int(abandoned or 0),
         result=result,
         error=error,
     )
-    return Found(stored, tenant, seq)
+    return Found(stored, tenant[1:] if tenant else None, None if seq == _NONE else seq)
 
 
-def _status(place: str, status: str | None, retrying: str | None) -> Status:
-    if status is not None and place == "ended":
-        return Status(status)
-    return Status.RETRYING if retrying is not None and place == "scheduled" else _WAITING[place]
+def _status(place: str, more: Sequence[str]) -> Status:
+    """`more` is what belongs to the place, as lua/shared_job.lua tells."""
+    if place == "ended":
+        return Status(more[0])
+    return Status.RETRYING if more == ["retrying"] else _WAITING[place]
+
+
+def worker_of(where: str | None) -> str | None:
+    """Who holds a job, by its field `at`; None for one that is not claimed."""
+    place, *words = (where or _NONE).split(" ", 5)
+    return words[4] if place == "flight" else None
 
 
 def _number(text: str | None) -> int | None:
-    return None if text is None else int(text)
+    return None if text is None or text == _NONE else int(text)

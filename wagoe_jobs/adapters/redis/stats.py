@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from wagoe_jobs.adapters.redis.candidates import Candidates
 from wagoe_jobs.adapters.redis.connections import Redis
-from wagoe_jobs.adapters.redis.rows import CHUNK, IDS, Rows, in_chunks, refusing
+from wagoe_jobs.adapters.redis.rows import CHUNK, IDS, Rows, in_chunks, refusing, worker_of
 from wagoe_jobs.adapters.redis.scripts import script
 from wagoe_jobs.core.durations import SAMPLE, durations_of
 from wagoe_jobs.core.job import PRIORITIES, Job
@@ -95,8 +95,8 @@ class RedisJobStats:
         holders: set[str] = set()
         for queue in queues:
             for ids in in_chunks(self._candidates.members(self._redis.keys.in_flight(queue)), IDS):
-                replies = self._redis.ask(*(("HGET", self._redis.keys.job(id), "worker") for id in ids))
-                holders.update(name for name in replies if name is not None)
+                replies = self._redis.ask(*(("HGET", self._redis.keys.job(id), "at") for id in ids))
+                holders.update(name for name in map(worker_of, replies) if name is not None)
         return sorted(holders)
 
 

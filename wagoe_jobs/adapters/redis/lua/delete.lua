@@ -1,28 +1,27 @@
 -- Remove a job that waits or has ended, without a trace.
--- needs: now, keys, together, scheduled, end, unfinish
+-- needs: now, keys, together, scheduled, end, unfinish, job
 -- KEYS[1], ARGV[1..3]  as for every script
 -- ARGV[4]              the id
 -- Returns 1, or 0 when the job is unknown, in flight, or ended longer ago than such are kept.
 
 local id = ARGV[4]
-local found = redis.call('HMGET', K.job(id), 'place', 'queue', 'rank', 'type', 'status', 'completed')
-local place, queue, rank, type, status, completed = unpack(found)
+local job = job_of(id)
 
-if not place or place == 'flight' then
+if not job or job.place == 'flight' then
   return 0
 end
 
 local known = 1
-if place == 'ready' then
-  together('ZREM', K.line(queue, rank), id)
-elseif place == 'scheduled' then
-  unpark(queue, id)
+if job.place == 'ready' then
+  together('ZREM', K.line(job.queue, job.rank), id)
+elseif job.place == 'scheduled' then
+  unpark(job.queue, id)
 else
-  local keep = keeps(status)
-  if keep and tonumber(completed) <= now - keep * 1000 then
+  local keep = keeps(job.status)
+  if keep and tonumber(job.since) <= now - keep * 1000 then
     known = 0
   end
-  unfinish(id, queue, type, status)
+  unfinish(id, job.queue, job.type, job.status)
 end
 together('ZREM', K.jobs, id)
 flush()

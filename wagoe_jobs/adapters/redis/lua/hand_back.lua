@@ -4,13 +4,13 @@
 -- ARGV: 'id token', one pair a line
 -- Returns how many were held.
 
-local held = 0
+local returned = 0
 for id, token in string.gmatch(ARGV[4], '(%S+) (%S+)') do
-  local job = look(id)
-  if job and job.place == 'flight' and job.token == token then
-    back(id, job, {})
-    held = held + 1
+  local job = held(id, token)
+  if job then
+    back(id, job)
+    returned = returned + 1
   end
 end
 settle_back()
-return held
+return returned

@@ -6,8 +6,8 @@
 
 local held = 0
 for id, token in string.gmatch(ARGV[4], '(%S+) (%S+)') do
-  local job = redis.call('HMGET', K.job(id), 'place', 'token', 'interrupted')
-  if job[1] == 'flight' and job[2] == token then
+  local stands = redis.call('HGET', K.job(id), 'at')
+  if string.match(stands or '', '^flight %S+ %S+ %S+ (%S+)') == token then
     redis.call('HSET', K.job(id), 'interrupted', '1')
     held = held + 1
   end

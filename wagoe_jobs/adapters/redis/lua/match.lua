@@ -1,25 +1,24 @@
 -- Which of these jobs are as a search wants them; changes nothing.
--- needs: now, keys, end
+-- needs: now, keys, end, job
 -- KEYS[1], ARGV[1..3]  as for every script
 -- ARGV[4]              the status, '' for any
 -- ARGV[5..7]           type, queue, tenant, each with '=' before it, '' for any
 -- ARGV[8], ARGV[9]     the first instant of creation and the first after those, '' for any
--- ARGV[10..]           ids, at most 500
+-- ARGV[10..]           ids, a few hundred
 -- Returns those that are, in the order given, without those that are gone or ended longer ago than such are kept.
 
 local WAITING = {ready = 'pending', scheduled = 'pending', flight = 'running'}
 
-local function is(field, wanted)
-  return wanted == '' or (field and '=' .. field == wanted)
+local function status_of(job)
+  if job.place == 'ended' then
+    local keep = keeps(job.status)
+    return not (keep and tonumber(job.since) <= now - keep * 1000) and job.status
+  end
+  return job.retrying and 'retrying' or WAITING[job.place]
 end
 
-local function status_of(job)
-  local place, status, retrying, completed = job[1], job[2], job[3], job[4]
-  if place == 'ended' then
-    local keep = keeps(status)
-    return not (keep and tonumber(completed) <= now - keep * 1000) and status
-  end
-  return place == 'scheduled' and retrying and 'retrying' or WAITING[place]
+local function is(fact, wanted)
+  return wanted == '' or fact == wanted
 end
 
 local function in_time(created)
@@ -29,11 +28,10 @@ end
 
 local found = {}
 for i = 10, #ARGV do
-  local job = redis.call(
-    'HMGET', K.job(ARGV[i]), 'place', 'status', 'retrying', 'completed', 'type', 'queue', 'tenant', 'created')
-  local status = job[1] and status_of(job)
-  if status and (ARGV[4] == '' or status == ARGV[4]) and in_time(job[8])
-    and is(job[5], ARGV[5]) and is(job[6], ARGV[6]) and is(job[7], ARGV[7]) then
+  local job = job_of(ARGV[i])
+  local status = job and status_of(job)
+  if status and is(status, ARGV[4]) and in_time(redis.call('HGET', K.job(ARGV[i]), 'created'))
+    and is('=' .. job.type, ARGV[5]) and is('=' .. job.queue, ARGV[6]) and is(job.tenant, ARGV[7]) then
     found[#found + 1] = ARGV[i]
   end
 end

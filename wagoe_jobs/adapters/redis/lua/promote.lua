@@ -1,4 +1,4 @@
--- needs: now, ready, scheduled
+-- needs: now, ready, scheduled, job
 -- Make due jobs ready, earliest due first, at the end of the line.
 -- KEYS: seq
 -- ARGV: limit
@@ -8,14 +8,12 @@ local due = redis.call('ZRANGEBYSCORE', K.scheduled, '-inf', whole(now), 'LIMIT'
 local promoted, dropped = 0, {}
 local seq = #due > 0 and places(#due) - 1
 for _, id in ipairs(due) do
-  local name = K.job(id)
-  local job = redis.call('HMGET', name, 'place', 'queue', 'rank')
-  if job[1] == 'scheduled' then
+  local job = job_of(id)
+  if job and job.place == 'scheduled' then
     seq, promoted = seq + 1, promoted + 1
-    redis.call('HDEL', name, 'retrying')
-    redis.call('HSET', name, 'place', 'ready', 'seq', whole(seq), 'updated', at)
-    unpark(job[2], id)
-    ready(job[2], job[3], id, whole(seq))
+    redis.call('HSET', K.job(id), 'at', 'ready ' .. whole(seq) .. ' ' .. at .. ' ' .. job.last)
+    unpark(job.queue, id)
+    ready(job.queue, job.rank, id, whole(seq))
   else
     dropped[#dropped + 1] = id
     together('ZREM', K.scheduled, id)

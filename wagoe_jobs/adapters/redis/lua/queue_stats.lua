@@ -39,7 +39,8 @@ end
 
 local last = redis.call('ZREVRANGEBYSCORE', K.ended(queue, 'completed'), '+inf', kept('completed'), 'LIMIT', 0, ARGV[5])
 for _, id in ipairs(last) do
-  local ran = redis.call('HGET', K.job(id), 'ran')
+  local stands = redis.call('HGET', K.job(id), 'at')
+  local ran = string.match(stands or '', '^ended .* (%d+)$')
   if ran then
     answer[#answer + 1] = ran
   end

@@ -4,8 +4,8 @@
 -- ARGV: limit, and the error of a dead letter in two parts, between which the number of abandonments belongs
 -- Returns five values a job: id, type, queue, abandonments, and '1' when it was buried.
 
-local limit, before, after = tonumber(ARGV[4]), ARGV[5], ARGV[6]
-local told, left = {}, limit
+local left, before, after = tonumber(ARGV[4]), ARGV[5], ARGV[6]
+local told = {}
 
 -- as core.outcome.buries_abandoned has it; the budget is how many repeats were left
 local function buries(abandoned, budget)
@@ -13,20 +13,16 @@ local function buries(abandoned, budget)
 end
 
 local function reclaim(id, job)
-  local lost = job.interrupted and 0 or 1
-  local abandoned, buried = job.abandoned + lost, '0'
-  local fields = {'abandoned', whole(abandoned)}
-  if lost == 1 and not job.cancel and buries(abandoned, job.budget) then
+  local found = redis.call('HMGET', K.job(id), 'interrupted', 'cancel', 'abandoned', 'budget')
+  local lost, budget = found[1] and 0 or 1, tonumber(found[4])
+  local abandoned, buried = tonumber(found[3] or 0) + lost, '0'
+  if lost == 1 and not found[2] and buries(abandoned, budget) then
     buried = '1'
     together('ZREM', K.in_flight(job.queue), id)
-    redis.call('HDEL', K.job(id), 'token')  -- nobody settled it
     local letter = before .. whole(abandoned) .. after
-    finish(id, job.queue, job.type, 'failed', {'abandoned', whole(abandoned), 'started', job.claimed, 'error', letter})
+    finish(id, job, 'failed', job.last, job.since .. ' -', 'abandoned', whole(abandoned), 'error', letter)
   else
-    if job.cancel then
-      fields = {'abandoned', whole(abandoned), 'started', job.claimed}
-    end
-    back(id, job, fields)
+    back(id, job, 'abandoned', whole(abandoned))
   end
   for _, value in ipairs({id, job.type, job.queue, whole(abandoned), buried}) do
     told[#told + 1] = value
@@ -38,7 +34,7 @@ for _, queue in ipairs(redis.call('SMEMBERS', K.queues)) do
   if left <= 0 then break end
   local line = K.in_flight(queue)
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', line, '-inf', '(' .. whole(now), 'LIMIT', 0, left)) do
-    local job = look(id)
+    local job = job_of(id)
     if job and job.place == 'flight' then
       reclaim(id, job)
     else

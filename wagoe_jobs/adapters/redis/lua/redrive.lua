@@ -1,5 +1,5 @@
 -- Make a dead letter ready again, if it is still the one that was read.
--- needs: now, keys, together, ready, end, unfinish
+-- needs: now, keys, together, ready, end, unfinish, job
 -- KEYS[1], ARGV[1..3]  as for every script
 -- ARGV[4]              the id
 -- ARGV[5], ARGV[6]     its place in the line and its end, as they were read: each life has its own
@@ -9,23 +9,22 @@
 
 local id, text = ARGV[4], ARGV[8]
 local job = K.job(id)
-local found = redis.call('HMGET', job, 'place', 'status', 'seq', 'completed', 'queue', 'rank', 'type')
-local place, status, seq, completed, queue, rank, type = unpack(found)
+local found = job_of(id)
 
-if place ~= 'ended' or status ~= 'failed' or seq ~= ARGV[5] or completed ~= ARGV[6] then
+if not found or found.status ~= 'failed' or found.seq ~= ARGV[5] or found.since ~= ARGV[6] then
   return 0
 end
 
-unfinish(id, queue, type, status)
-local place_in_line = whole(places(1))
-redis.call('HDEL', job, 'status', 'due', 'started', 'completed', 'ran', 'result')
+unfinish(id, found.queue, found.type, found.status)
+redis.call('HDEL', job, 'due', 'result', 'abandoned')
 if text ~= '' then
   redis.call('HDEL', job, 'error')
   redis.call('HSET', job, 'payload', text)
 end
-redis.call('HSET', job, 'place', 'ready', 'seq', place_in_line, 'abandoned', 0, 'budget', ARGV[7], 'updated', whole(now))
-redis.call('SADD', K.queues, queue)
-ready(queue, rank, id, place_in_line)
+local seq = whole(places(1))
+redis.call('HSET', job, 'at', 'ready ' .. seq .. ' ' .. at .. ' ' .. found.last, 'budget', ARGV[7])
+redis.call('SADD', K.queues, found.queue)
+ready(found.queue, found.rank, id, seq)
 flush()
 tell()
 return 1

@@ -1,4 +1,4 @@
--- needs: now, keys, claims
+-- needs: now, keys, claims, job
 -- Tell again what an earlier call claimed whose reply was lost, each with a lease that begins now.
 -- KEYS: seq
 -- ARGV: queue, worker, token of that call, lease in microseconds
@@ -9,11 +9,13 @@ local expires = whole(now + tonumber(ARGV[7]))
 local stored = redis.call('GET', batch)
 if stored and string.sub(stored, 1, #token) == token then
   for id in string.gmatch(string.sub(stored, #token + 2), '%S+') do
-    local job = redis.call('HMGET', K.job(id), 'place', 'token', 'payload', 'rank', 'seq', 'abandoned')
-    if job[1] == 'flight' and job[2] == token then
-      redis.call('HSET', K.job(id), 'claimed', at)
+    local job = job_of(id)
+    if job and job.place == 'flight' and job.token == token then
+      local found = redis.call('HMGET', K.job(id), 'payload', 'abandoned')
+      local stands = 'flight ' .. job.seq .. ' ' .. at .. ' ' .. job.last .. ' ' .. token .. ' ' .. job.worker
+      redis.call('HSET', K.job(id), 'at', stands)
       redis.call('ZADD', K.in_flight(queue), expires, id)
-      claimed(id, job[3], job[4], job[5], job[6])
+      claimed(id, found[1], job.rank, job.seq, found[2])
     end
   end
 end

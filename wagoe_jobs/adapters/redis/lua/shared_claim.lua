@@ -12,7 +12,7 @@ local function claim(queue, worker, token, lease, limit)
   -- Whether this one goes; the batch is closed when it was the last, or before it when it does not go.
   local function take(id, rank, seq)
     local name = K.job(id)
-    local job = redis.call('HMGET', name, 'payload', 'abandoned', 'token')
+    local job = redis.call('HMGET', name, 'payload', 'abandoned', 'at')
     local payload, lone = job[1], job[2] and job[2] ~= '0'
     if not payload then
       dropped[#dropped + 1] = id
@@ -25,10 +25,8 @@ local function claim(queue, worker, token, lease, limit)
       return false
     end
     n, bytes, open = n + 1, bytes + #payload, not lone
-    if job[3] then
-      redis.call('HSET', name, 'last', job[3])
-    end
-    redis.call('HSET', name, 'place', 'flight', 'token', token, 'worker', worker, 'claimed', at)
+    local last = string.match(job[3], '^%S+ %S+ %S+ (%S+)')
+    redis.call('HSET', name, 'at', 'flight ' .. seq .. ' ' .. at .. ' ' .. last .. ' ' .. token .. ' ' .. worker)
     together('ZADD', flying, expires, id)
     claimed(id, payload, rank, seq, job[2])
     return true

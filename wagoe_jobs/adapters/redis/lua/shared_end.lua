@@ -1,6 +1,7 @@
 -- needs: now, keys, together
--- `finish(id, queue, type, status, fields)`: the one way into history; `fields` is a flat list of what the end adds
--- to the job, or nil. The caller takes the job out of where it was. Complete only after `flush()` and `trim()`.
+-- `finish(id, job, status, token, run, ...)`: the one way into history. `job` tells queue, type and seq; `token` is who
+-- settles it, or the one before; `run` is the start of the run and its microseconds, or '- -'; more fields and values
+-- may follow. The caller takes the job out of where it was. Complete only after `flush()` and `trim()`.
 -- `keeps(status)`: for how many milliseconds such a job is kept, nil for ever.
 -- `sweep(queue)`: let `trim()` look at what has ended in a queue where nothing ends at the moment.
 
@@ -16,18 +17,19 @@ local function keeps(status)
   return KEEPS[status]
 end
 
-local function finish(id, queue, type, status, fields)
-  redis.call('HSET', K.job(id), 'place', 'ended', 'status', status, 'completed', at, unpack(fields or {}))
-  local ended = K.ended(queue, status)
+local function finish(id, job, status, token, run, ...)
+  local stands = 'ended ' .. job.seq .. ' ' .. at .. ' ' .. token .. ' ' .. status .. ' ' .. run
+  redis.call('HSET', K.job(id), 'at', stands, ...)
+  local ended = K.ended(job.queue, status)
   together('ZADD', ended, at, id)
   if KEEPS[status] then
-    local of_type = K.ended_type(type)
+    local of_type = K.ended_type(job.type)
     together('ZADD', of_type, at, id)
     trimmed[ended] = before[status]
     trimmed[of_type] = before.either
   else
     together('ZADD', K.failed, at, id)
-    together('ZADD', K.failed_type(type), at, id)
+    together('ZADD', K.failed_type(job.type), at, id)
   end
 end
 
@@ -46,12 +48,13 @@ local function trim()
     for _, id in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', oldest, 'LIMIT', 0, left)) do
       left = left - 1
       -- the id may have been enqueued anew since, and be anything by now
-      local job = redis.call('HMGET', K.job(id), 'place', 'status', 'completed')
-      local over = job[1] == 'ended' and job[2] ~= 'failed' and tonumber(job[3]) <= tonumber(oldest)
+      local stands = redis.call('HGET', K.job(id), 'at')
+      local ended, status = string.match(stands or '', '^ended %S+ (%S+) %S+ (%S+)')
+      local over = ended and status ~= 'failed' and tonumber(ended) <= tonumber(oldest)
       if over then
         redis.call('UNLINK', K.job(id))
       end
-      if over or not job[1] then
+      if over or not stands then
         together('ZREM', K.jobs, id)
       end
       together('ZREM', index, id)

@@ -15,25 +15,23 @@ local function insert(first, delay)
     local job, fresh = K.job(id), 0
     if redis.call('EXISTS', job) == 0 then
       local waits = due and due > now
-      local fields = {
-        'type', ARGV[i + 1], 'queue', queue, 'rank', rank, 'budget', ARGV[i + 4], 'payload', ARGV[i + 7],
-        'created', at, 'updated', at, 'place', waits and 'scheduled' or 'ready',
-      }
-      local n = #fields
-      if due then
-        fields[n + 1], fields[n + 2], n = 'due', whole(due), n + 2
-      end
-      if ARGV[i + 6] ~= '' then
-        fields[n + 1], fields[n + 2], n = 'tenant', string.sub(ARGV[i + 6], 2), n + 2
-      end
+      local is = ARGV[i + 1] .. '\n' .. queue .. '\n' .. rank .. '\n' .. ARGV[i + 6]
+      local stands
       if waits then
+        stands = 'scheduled - ' .. at .. ' - -'
         park(queue, id, due)
       else
         seq = seq + 1
-        fields[n + 1], fields[n + 2] = 'seq', whole(seq)
-        ready(queue, rank, id, whole(seq))
+        local place = whole(seq)
+        stands = 'ready ' .. place .. ' ' .. at .. ' -'
+        ready(queue, rank, id, place)
       end
-      redis.call('HSET', job, unpack(fields))
+      if due then
+        redis.call('HSET', job, 'is', is, 'at', stands, 'payload', ARGV[i + 7], 'budget', ARGV[i + 4], 'created', at,
+          'due', whole(due))
+      else
+        redis.call('HSET', job, 'is', is, 'at', stands, 'payload', ARGV[i + 7], 'budget', ARGV[i + 4], 'created', at)
+      end
       together('ZADD', K.jobs, 0, id)
       together('SADD', K.queues, queue)
       fresh = 1

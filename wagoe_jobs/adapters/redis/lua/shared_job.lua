@@ -1,0 +1,37 @@
+-- needs: keys
+-- Two fields of a job's hash are packed, since the server's time goes by fields. `is` never changes, one a line: type,
+-- queue, rank, and '=' with the tenant, or nothing. `at` says where it stands, in words: place, place in the line or -,
+-- since when, the token that settled it last or -, and then what belongs to the place:
+--   ready       nothing
+--   scheduled   'retrying' or -
+--   flight      the token of the claim, and the worker that has it
+--   ended       status, start of the run or -, its microseconds or -
+-- `job_of(id)`: all of that in a table, nil for an id without a job. `kind_of(is)`: what `is` alone tells.
+
+local kinds = {}
+
+local function kind_of(is)
+  local kind = kinds[is]
+  if not kind then
+    kind = {}
+    kind.type, kind.queue, kind.rank, kind.tenant = string.match(is, '^([^\n]*)\n([^\n]*)\n(%d)\n(.*)$')
+    kinds[is] = kind
+  end
+  return kind
+end
+
+local function job_of(id)
+  local found = redis.call('HMGET', K.job(id), 'is', 'at')
+  if not found[1] or not found[2] then return nil end
+  local job, kind, rest = {}, kind_of(found[1]), nil
+  for name, value in pairs(kind) do job[name] = value end
+  job.place, job.seq, job.since, job.last, rest = string.match(found[2], '^(%S+) (%S+) (%S+) (%S+) ?(.*)$')
+  if job.place == 'flight' then
+    job.token, job.worker = string.match(rest, '^(%S+) (.*)$')
+  elseif job.place == 'ended' then
+    job.status, job.started, job.ran = string.match(rest, '^(%S+) (%S+) (%S+)$')
+  else
+    job.retrying = rest == 'retrying'
+  end
+  return job
+end
