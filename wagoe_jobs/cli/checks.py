@@ -1,14 +1,16 @@
 """`wagoe-jobs check`: what can be known before a node starts, each as one finding. Nothing is changed."""
 
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Literal, NamedTuple
+from urllib.parse import urlsplit, urlunsplit
 
 from sqlalchemy import Engine
 
 from wagoe_jobs.adapters.sql import check_pool, connections_needed, verify_schema
 from wagoe_jobs.cli.exits import Exit, code_of
-from wagoe_jobs.cli.opened import Files, open_database, settings_of
+from wagoe_jobs.cli.opened import Files, open_database, open_store, settings_of
 from wagoe_jobs.cli.packages import overwritten_msgpack
 from wagoe_jobs.errors import JobsError
 from wagoe_jobs.settings import JobsSettings
@@ -42,6 +44,9 @@ def _system_checks(target: str | None, files: Files) -> Iterator[Finding]:
         yield Finding("store", "note", "memory: jobs are gone when the process ends")
         return
     try:
+        if jobs.provider == "redis":
+            yield from _redis_checks(jobs, target, files)
+            return
         with open_database(target, files) as (_, engine):
             yield from _database_checks(jobs, engine)
     except JobsError as error:
@@ -56,6 +61,27 @@ def _handlers(jobs: JobsSettings, types: Sequence[str] | None, *, imported: bool
     if not types and jobs.workers.count:
         return Finding("handlers", "note", "no module contributes a handler: this node would run nothing")
     return Finding("handlers", "ok", ", ".join(types) or "none, and none is needed where count = 0")
+
+
+def _redis_checks(jobs: JobsSettings, target: str | None, files: Files) -> Iterator[Finding]:
+    with open_store(target, files) as runtime:
+        adapter = import_module("wagoe_jobs.adapters.redis")  # the runtime has loaded it; other providers go without
+        server = getattr(runtime.queue, "redis", None)
+        version, warnings = adapter.version_of(server), adapter.warnings(server)
+    yield Finding("store", "ok", f"{_redis_address(jobs)}: {version} answers")
+    for warning in warnings:
+        yield Finding("store", "note", warning)
+
+
+def _redis_address(jobs: JobsSettings) -> str:
+    """Where the server is, without user, password and query."""
+    given = jobs.redis
+    if given.url is not None:
+        url = urlsplit(given.url.get_secret_value())
+        return urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, "", ""))
+    if given.sentinel is not None:
+        return f"redis {given.sentinel.service!r}, whom its watchers know"
+    return f"redis at {given.host}:{given.port}" if given.names_a_server else "redis, lent or at localhost"
 
 
 def _database_checks(jobs: JobsSettings, engine: Engine) -> Iterator[Finding]:
