@@ -276,7 +276,10 @@ class JobStore(Protocol):
         ...
 
     def retry(self, id: UUID) -> bool:
-        """Redrive a dead letter: ready, its budget whole again, last error kept; False when it is none."""
+        """Redrive a dead letter: ready, its budget whole again, last error kept; False when it is none.
+
+        One whose text cannot be read keeps that text, and gets the budget of a job that names none.
+        """
         ...
 
 

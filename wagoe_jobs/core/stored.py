@@ -11,7 +11,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from wagoe_jobs.core import codec
-from wagoe_jobs.core.job import ErrorInfo, Job, Priority, Status, from_micros
+from wagoe_jobs.core.job import ErrorInfo, Job, Priority, Status, from_micros, redrive
 from wagoe_jobs.core.outcome import UNDECODABLE
 from wagoe_jobs.errors import InvalidJob, Undecodable
 
@@ -55,6 +55,18 @@ def budget_of(payload: str) -> int | None:
     except Undecodable:
         return None
     return run.max_retries - run.retry_count
+
+
+def next_life(row: Stored) -> tuple[str | None, int]:
+    """The payload of a dead letter that is redriven, None to keep its text, and how many repeats it allows.
+
+    What cannot be read goes round again as it is, with the repeats of a job that names none.
+    """
+    try:
+        job = redrive(_laid_over(codec.decode_job(row.payload), row))
+    except Undecodable:
+        return None, read_job(row).max_retries
+    return follow_up(job), job.max_retries
 
 
 def checked_cursor(cursor: str) -> str:

@@ -1,13 +1,16 @@
 """What readers see: search, filters, pages that stay put, dead letters, history, and exact counts."""
 
 from datetime import timedelta
+from itertools import count
 
-from wagoe_jobs.core.job import TENANT_ID, Job, Priority, Status
+from wagoe_jobs.core import codec
+from wagoe_jobs.core.job import TENANT_ID, ErrorInfo, Job, Priority, Status
+from wagoe_jobs.core.outcome import UNDECODABLE
 from wagoe_jobs.errors import InvalidJob
 from wagoe_jobs.ports import JobFilter, Page, Settlement
 from wagoe_jobs.testing.backend import HOUR, QUEUE, Backend, ending
 from wagoe_jobs.testing.raising import raises
-from wagoe_jobs.testing.subjects import Place, State, bring, standing
+from wagoe_jobs.testing.subjects import BROKEN_TEXT, Place, State, bring, standing
 from wagoe_jobs.testing.table import covers
 
 
@@ -211,3 +214,29 @@ def case_another_client_sees_the_same(backend: Backend) -> None:
     assert other.queue.cancel(waits.id)
     assert backend.look(waits).status is Status.CANCELLED
     assert standing(other) == {Place.ENDED: 2}
+
+
+@covers("retry", State.FAILED, State.BURIED)
+@covers("claim", State.UNREADABLE)
+def case_an_unreadable_dead_letter_goes_round_as_it_is(backend: Backend) -> None:
+    subject = bring(backend, State.UNREADABLE)
+    refusal = codec.encode_error(ErrorInfo(type=UNDECODABLE, message="not JSON"))
+    backend.queue.settle([Settlement(backend.take(), Status.FAILED, error=refusal)])
+    deaths = []
+    for _ in range(2):
+        assert backend.store.retry(subject.job.id) is True
+        deaths.append(_deaths(backend))
+        found = backend.look(subject.job)
+        assert (found.status, found.args) == (Status.FAILED, BROKEN_TEXT)
+    assert deaths == [subject.job.max_retries + 1] * 2
+
+
+def _deaths(backend: Backend) -> int:
+    """How many workers die over the only job until it is buried; each finds the text that nobody can read."""
+    for died in count(1):
+        assert backend.take().payload == BROKEN_TEXT
+        backend.expire()
+        [reclaimed] = backend.queue.reclaim_abandoned()
+        if reclaimed.buried:
+            return died
+    raise AssertionError("it is never buried")

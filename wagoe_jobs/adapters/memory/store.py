@@ -6,10 +6,8 @@ from uuid import UUID
 
 from wagoe_jobs.adapters.memory.line import Row
 from wagoe_jobs.adapters.memory.state import MemoryState
-from wagoe_jobs.core import codec
-from wagoe_jobs.core.job import Job, Status, checked_instant, redrive, to_micros
-from wagoe_jobs.core.stored import checked_cursor, checked_page, follow_up, read_job
-from wagoe_jobs.errors import Undecodable
+from wagoe_jobs.core.job import Job, Status, checked_instant, to_micros
+from wagoe_jobs.core.stored import checked_cursor, checked_page, next_life, read_job
 from wagoe_jobs.ports import JobFilter, Page
 
 
@@ -42,12 +40,12 @@ class MemoryJobStore:
             row = self._state.rows.get(str(id))
             if row is None or row.status is not Status.FAILED:
                 return False
-            payload, seen = row.payload, row.ended
-        fresh = _redriven(payload)
+            dead, seen = row.stored(), row.ended
+        text, budget = next_life(dead)
         with self._state.lock:
             if self._state.rows.get(row.id) is not row or row.status is not Status.FAILED or row.ended != seen:
                 return False
-            _requeue(self._state, row, *fresh)
+            _requeue(self._state, row, text or dead.payload, budget)
             return True
 
 
@@ -69,19 +67,10 @@ def _matcher(wanted: JobFilter, below: str | None) -> Callable[[Row], bool]:
     return matches
 
 
-def _redriven(payload: str) -> tuple[str, int | None]:
-    """The new text and how many repeats it allows; text that cannot be read goes round again as it is."""
-    try:
-        job = redrive(codec.decode_job(payload))
-    except Undecodable:
-        return payload, None
-    return follow_up(job) or payload, job.max_retries
-
-
-def _requeue(state: MemoryState, row: Row, payload: str, budget: int | None) -> None:
+def _requeue(state: MemoryState, row: Row, payload: str, budget: int) -> None:
     now = state.now_us()
     row.payload = payload
-    row.budget = row.budget if budget is None else budget
+    row.budget = budget
     row.abandoned = 0
     row.result = None
     row.due_us = row.started_us = row.completed_us = None

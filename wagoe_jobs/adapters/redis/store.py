@@ -7,9 +7,8 @@ from wagoe_jobs.adapters.redis.candidates import Candidates
 from wagoe_jobs.adapters.redis.connections import Redis
 from wagoe_jobs.adapters.redis.rows import IDS, Found, Rows, refusing
 from wagoe_jobs.adapters.redis.scripts import script
-from wagoe_jobs.core.job import Job, Status, checked_instant, redrive, to_micros
-from wagoe_jobs.core.outcome import UNDECODABLE
-from wagoe_jobs.core.stored import Stored, checked_cursor, checked_page, follow_up, read_job
+from wagoe_jobs.core.job import Job, Status, checked_instant, to_micros
+from wagoe_jobs.core.stored import Stored, checked_cursor, checked_page, next_life, read_job
 from wagoe_jobs.ports import JobFilter, Page
 
 
@@ -41,9 +40,9 @@ class RedisJobStore:
         if not found or found[0].stored.status is not Status.FAILED:
             return False
         dead, _, seq = found[0]
-        payload, budget = _redriven(dead)
+        text, budget = next_life(dead)
         seen = (seq or "", dead.completed_us or 0)
-        return bool(self._redis.run(script("redrive"), dead.id, *seen, budget, payload))
+        return bool(self._redis.run(script("redrive"), dead.id, *seen, budget, text or ""))
 
     def _search(self, wanted: JobFilter, below: str | None, most: int) -> Sequence[Stored]:
         """At most so many that are wanted, highest id first; no text of any other is read."""
@@ -79,11 +78,3 @@ def _still(found: Found, wanted: JobFilter) -> bool:
     job, tenant, _ = found
     pairs = ((wanted.status, job.status), (wanted.type, job.type), (wanted.queue, job.queue), (wanted.tenant, tenant))
     return all(one is None or one == other for one, other in pairs)
-
-
-def _redriven(dead: Stored) -> tuple[str, int]:
-    """The text of a dead letter's next life, "" to keep the old one, and how many repeats that allows."""
-    job = read_job(dead)
-    if job.error is not None and job.error.type == UNDECODABLE and dead.error is None:
-        return "", job.max_retries
-    return follow_up(redrive(job)) or "", job.max_retries

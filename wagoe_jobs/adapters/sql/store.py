@@ -30,9 +30,8 @@ from sqlalchemy import (
 from wagoe_jobs.adapters.sql.connections import Conflict, Database
 from wagoe_jobs.adapters.sql.rows import history_rows, jobs_of, queue_rows, stored
 from wagoe_jobs.adapters.sql.tables import FAILED, PROCESSING, READY, SCHEDULED
-from wagoe_jobs.core.job import Job, Status, checked_instant, redrive, to_micros
-from wagoe_jobs.core.outcome import UNDECODABLE
-from wagoe_jobs.core.stored import checked_cursor, checked_page, follow_up, read_job
+from wagoe_jobs.core.job import Job, Status, checked_instant, to_micros
+from wagoe_jobs.core.stored import checked_cursor, checked_page, next_life
 from wagoe_jobs.ports import JobFilter, Page
 
 
@@ -139,8 +138,5 @@ def _micros(path: str, instant: datetime) -> int:
 
 
 def _redriven(row: Row[Any]) -> dict[str, Any]:
-    """Payload and budget of a dead letter's next life; a text that cannot be read goes back as it is."""
-    job = read_job(stored(row))
-    if job.error is not None and job.error.type == UNDECODABLE and row.error is None:
-        return {"p_payload": None, "p_budget": job.max_retries}
-    return {"p_payload": follow_up(redrive(job)), "p_budget": job.max_retries}
+    text, budget = next_life(stored(row))
+    return {"p_payload": text, "p_budget": budget}
