@@ -19,6 +19,7 @@ from wagoe_jobs.core.codec import Run
 from wagoe_jobs.core.job import TENANT_ID, Job, Priority, Status, from_micros
 from wagoe_jobs.core.outcome import TIMEOUT, Failure
 from wagoe_jobs.ports import Claim
+from wagoe_jobs.registry import Handler
 
 ASYNC_GRACE = timedelta(seconds=1)
 """How long after its time-out an async handler may take to end, before its thread counts as lost."""
@@ -104,11 +105,20 @@ class Seat:
         self.began_us = began_us
         self.deadline_us = began_us + (timeout + ASYNC_GRACE * is_async) // timedelta(microseconds=1)
 
+    def call(self, handler: Handler, args: object, context: JobContext | None) -> object:
+        """What the handler's function returns, which may be awaitable.
+
+        Each run has its own context variables: what a handler binds must not reach the next job.
+        """
+        if context is None:
+            return copy_context().run(handler.function, args)
+        return copy_context().run(handler.function, args, context)
+
     def await_(self, answer: Awaitable[object], timeout: timedelta | None) -> object:
         """What the awaitable comes to, on this thread's loop; a Failure when it is cancelled by the time-out."""
         if self._runner is None:
             self._runner = asyncio.Runner()
-        return self._runner.run(_within(answer, timeout), context=copy_context())
+        return self._runner.run(within(answer, timeout), context=copy_context())
 
     def close(self) -> None:
         """Close the event loop; called by the seat's own thread."""
@@ -117,7 +127,8 @@ class Seat:
             runner.close()
 
 
-async def _within(answer: Awaitable[object], timeout: timedelta | None) -> object:
+async def within(answer: Awaitable[object], timeout: timedelta | None) -> object:
+    """What the awaitable comes to; a Failure when it is cancelled by the time-out."""
     limit = asyncio.timeout(None if timeout is None else timeout.total_seconds())
     try:
         async with limit:

@@ -4,8 +4,9 @@
 
 Nothing that a job brings can leave `run_claim` as an exception: unreadable text, a type that nobody here
 knows, a handler that raises whatever it likes, a result that cannot be kept. Each becomes a settlement,
-so that the job ends in the store and the thread goes on. Pools call `run_claim` from many threads, each
-with a seat of its own; `work_one` is the same for a single job.
+so that the job ends in the store and the thread goes on. Pools call it from many threads, each with a seat
+of its own; slots that are tasks take its two halves, `begin` and `conclude`, and wait between them in their
+own way. `work_one` is the same for a single job.
 """
 
 import logging
@@ -13,14 +14,14 @@ import os
 import socket
 from asyncio import iscoroutine
 from collections.abc import Awaitable
-from contextvars import copy_context
+from datetime import timedelta
 from functools import partial
 from inspect import isawaitable
 from random import random
 from secrets import token_hex
 from time import sleep
 from types import TracebackType
-from typing import Self, cast
+from typing import NamedTuple, Self, cast
 
 from wagoe_jobs.context import JobContext, Seat, job_of, monotonic_us
 from wagoe_jobs.core.codec import Run, decode_run, encode_error
@@ -47,6 +48,14 @@ from wagoe_jobs.verdict import kept, settlement_of, tidied
 log = logging.getLogger("wagoe_jobs")
 
 SETTLE_TRIES = 6
+
+
+class Begun(NamedTuple):
+    """A run whose handler left something to wait for; a thread waits within `timeout`, a task as it stands."""
+
+    answer: Awaitable[object]
+    timeout: timedelta | None
+    began_us: int
 
 
 class Worker:
@@ -102,6 +111,17 @@ class Worker:
 
     def run_claim(self, claim: Claim, claimed_us: int, seat: Seat) -> Settlement:
         """Run one claimed job to its end. `claimed_us` is the monotonic microsecond of the claim; raises nothing."""
+        begun = self.begin(claim, claimed_us, seat)
+        if not isinstance(begun, Begun):
+            return begun
+        try:
+            result = result_of(seat.await_(begun.answer, begun.timeout))
+        except BaseException as exc:  # noqa: BLE001 - as in `_answer`
+            result = failure_of(exc)
+        return self.conclude(claim, result, claimed_us, begun.began_us)
+
+    def begin(self, claim: Claim, claimed_us: int, seat: Seat) -> Settlement | Begun:
+        """Run one claimed job as far as it gets without waiting; what is `Begun` is to be awaited and concluded."""
         began_us = monotonic_us()
         try:
             run = decode_run(claim.payload)
@@ -115,6 +135,8 @@ class Worker:
             return Settlement(
                 claim, Status.COMPLETED, None, None, None, None, began_us - claimed_us, monotonic_us() - began_us
             )
+        if isinstance(result, Begun):
+            return result
         return self.conclude(claim, result, claimed_us, began_us)
 
     def conclude(self, claim: Claim, result: Result, claimed_us: int, began_us: int) -> Settlement:
@@ -128,24 +150,21 @@ class Worker:
 
     def _answer(
         self, handler: Handler, run: Run, claim: Claim, claimed_us: int, began_us: int, seat: Seat
-    ) -> Result | None:
-        """What the handler's answer means; None stands for a success without a result, the most common one."""
+    ) -> Result | Begun | None:
+        """What the handler's answer means, if it is there already; None is a success without a result."""
         try:
             if handler.args_model is not None and (refusal := refusal_of(handler.args_model, run.args)) is not None:
                 return Failure(text_of(refusal), type=INVALID_ARGS, retry=False)
             if handler.timeout is not None:
                 seat.timed(handler.timeout, began_us, is_async=handler.is_async)
-            # Each run has its own context variables: what a handler binds must not reach the next job.
-            if handler.wants_context:
-                context = self._context(handler, run, claim, claimed_us, began_us, seat)
-                answer = copy_context().run(handler.function, run.args, context)
-            else:
-                answer = copy_context().run(handler.function, run.args)
+            wants = handler.wants_context
+            context = self._context(handler, run, claim, claimed_us, began_us, seat) if wants else None
+            answer = seat.call(handler, run.args, context)
             if answer is None:
                 return None
             if iscoroutine(answer) or isawaitable(answer):
-                answer = seat.await_(cast(Awaitable[object], answer), handler.timeout)
-            return None if answer is None else result_of(answer)
+                return Begun(cast(Awaitable[object], answer), handler.timeout, began_us)
+            return result_of(answer)
         except BaseException as exc:  # noqa: BLE001 - a handler may raise anything; SystemExit must not end a pool
             return failure_of(exc)
 
