@@ -198,6 +198,15 @@ def handled(type: str, function: str, **other: object) -> dict[str, object]:
 
 
 @on_sqlite
+def test_a_type_that_is_almost_that_of_a_handler_is_warned_of(application: Path, bare: Script):
+    told = bare("enqueue", "sned", "--json", "-a", "letters_app")
+    assert (told.code, told.json["duplicate"]) == (0, False)
+    assert told.err == "wagoe-jobs: no handler here for 'sned'; did you mean 'send'?\n"
+    for type in ("scan", "something-of-another-node"):
+        assert bare("enqueue", type, "-a", "letters_app").err == ""
+
+
+@on_sqlite
 def test_types_need_the_application(script: Script):
     told = script("types")
     assert (told.code, told.out) == (2, "")

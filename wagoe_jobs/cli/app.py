@@ -20,13 +20,14 @@ from wagoe_jobs.cli.exits import LEGEND, Exit, code_of
 from wagoe_jobs.cli.failed import failed_app
 from wagoe_jobs.cli.jobs import jobs_app, retry
 from wagoe_jobs.cli.logs import LEVELS, set_up
-from wagoe_jobs.cli.opened import open_client
+from wagoe_jobs.cli.opened import open_client, settings_of
 from wagoe_jobs.cli.options import AppOption, FilesOption, JsonOption, PriorityOption
 from wagoe_jobs.cli.output import Output, ReaderGone, complain, mend_streams, plain
 from wagoe_jobs.cli.overview import queues_app, status, types, workers
 from wagoe_jobs.cli.target import container_at
 from wagoe_jobs.cli.work import work
 from wagoe_jobs.errors import JobsError
+from wagoe_jobs.registry import nearest
 
 app = typer.Typer(
     name="wagoe-jobs",
@@ -122,7 +123,10 @@ def enqueue(
     settings: FilesOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Enqueue one job and print its id. A duplicate is told so, with the first job's id, and exits 0."""
+    """Enqueue one job and print its id. A duplicate is told so, with the first job's id, and exits 0.
+
+    With -a a type that is almost that of a handler is enqueued too, since another node may know it, with a warning.
+    """
     given, wait = read_json(args), None if delay is None else read_duration(delay)
     due, known = None if at is None else read_instant(at), None if id is None else read_id(id)
     taken = None if ttl is None else read_duration(ttl)
@@ -139,6 +143,9 @@ def enqueue(
             key=key,
             ttl=taken,
         )
+    _, types = settings_of(target, settings)
+    if types is not None and type not in types and (meant := nearest(type, types)):
+        complain(f"no handler here for {type!r}{meant}")
     output = Output(as_json=as_json)
     if as_json:
         output.document({"id": str(made), "duplicate": made.duplicate})
