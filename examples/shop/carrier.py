@@ -14,6 +14,8 @@ from examples.shop.places import write_whole
 LABEL = 100
 """Characters that fit on one line of a parcel's label."""
 ASKS = 3
+ALSO = "also.txt"
+"""Names further countries that it goes to, one code a line; it may be written by hand."""
 
 
 class NoCarrier(Exception):
@@ -25,7 +27,7 @@ class CarrierBusy(Exception):
 
 
 class Carrier:
-    """`also.txt` in its folder names further countries that it goes to, one code a line; it may be written by hand."""
+    """Its state is in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -41,7 +43,7 @@ class Carrier:
         return "P" + sha256(order.encode()).hexdigest()[:10].upper()
 
     def _also(self) -> frozenset[str]:
-        file = self._folder / "also.txt"
+        file = self._folder / ALSO
         return frozenset(file.read_text().split()) if file.exists() else frozenset()
 
     def _asked(self, order: str) -> int:

@@ -53,7 +53,7 @@ class Fed:
 
     @property
     def lines(self) -> int:
-        """How many are done with. A number in `taken` that was new counts once there, else in `again`."""
+        """How many are done with: each stands in one of these."""
         return len(self.taken) + self.again + len(self.malformed) + len(self.refused)
 
 

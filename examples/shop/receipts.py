@@ -22,6 +22,7 @@ from wagoe_jobs import Contribution, Failure, JobContext, Success, handler, ref
 
 TYPE = "write-receipt"
 MAX_RETRIES = 3
+NO_CARRIER = "no-carrier"
 
 
 class ReceiptSettings(BaseModel):
@@ -51,7 +52,7 @@ class Receipts:
         try:
             parcel = self._carrier.book(number, placed.order["street"], placed.order["country"])
         except NoCarrier as refusal:
-            return Failure(str(refusal), type="no-carrier", retry=False)
+            return Failure(str(refusal), type=NO_CARRIER, retry=False)
         except CarrierBusy as refusal:
             return Failure(str(refusal), type="carrier-busy")
         file = self._places.receipt(number)

@@ -24,11 +24,13 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from containers.app import node_settings
+from examples.shop.carrier import ALSO
 from examples.shop.database import Database, open_database
 from examples.shop.feed import Feeder, ask_for_report
 from examples.shop.nodes import Node, how_it_ended
 from examples.shop.places import FOLDER, Places, near, write_whole
 from examples.shop.progress import Show
+from examples.shop.receipts import NO_CARRIER
 from examples.shop.summary import REPORT, Course, add_up, dead_letters
 from examples.shop.tables import orders
 from wagoe_jobs.errors import BackendUnavailable, JobsError, SettingsError
@@ -40,6 +42,7 @@ LOOK_SECONDS = 0.2
 DEATHS_IN_VAIN = 5
 PATIENCE_SECONDS = 20.0
 INTERRUPTED = 130
+USUAL = "out/shop"
 URL_NAME = "WAGOE_JOBS__DB__URL"
 LENT = (URL_NAME, "WAGOE_JOBS__REDIS__URL")
 STOPPED = "stopped; what was done is kept, and ./dev run goes on from there"
@@ -131,8 +134,16 @@ class Shop:
             self.look_after(0)
 
     def _to_try(self, runtime: Runtime) -> str:
-        order = next((str(job.args["order"]) for job in dead_letters(runtime) if isinstance(job.args, dict)), "A00001")
-        return f"  curl {self.url}/\n  curl {self.url}/orders/{order}"
+        tries = [f"curl {self.url}/"]
+        for job in dead_letters(runtime):
+            if job.error is not None and job.error.type == NO_CARRIER and isinstance(job.args, dict):
+                file = near(self.places.carrier / ALSO)
+                tries += [
+                    f"curl {self.url}/orders/{job.args['order']}",
+                    f"echo XA >>{file}   # a carrier is found: try again",
+                ]
+                break
+        return "\n".join(f"  {one}" for one in tries)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -145,7 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _as_interrupt)
     show = Show()
     try:
-        return _run(options, places, show)
+        return _run(options, places, show, _prefix(lent=lent))
     except KeyboardInterrupt:
         show.say(STOPPED_LENT if lent else STOPPED)
         return INTERRUPTED
@@ -157,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
-def _run(options: argparse.Namespace, places: Places, show: Show) -> int:
+def _run(options: argparse.Namespace, places: Places, show: Show, prefix: str) -> int:
     settings = node_settings("web")
     resumed = _prepared(places, _store(settings), fresh=options.fresh)
     shop = Shop(places, options.orders, options.port or _free_port(), show)
@@ -170,7 +181,7 @@ def _run(options: argparse.Namespace, places: Places, show: Show) -> int:
             course = shop.work(runtime)
             correct = add_up(runtime, database, places, course, show)
             places.finished.touch()
-            _say_how_to_look(settings, show)
+            _say_how_to_look(prefix, show)
             if options.stay:
                 shop.stay(runtime)
     return 0 if correct else 1
@@ -232,20 +243,18 @@ def _left(stats: StatsTotals) -> int:
     return sum(sum(queue.waiting.values()) + queue.scheduled + queue.in_flight for queue in stats.queues)
 
 
-def _say_how_to_look(settings: Settings, show: Show) -> None:
+def _say_how_to_look(prefix: str, show: Show) -> None:
     """The commands for dead letters, as they can be typed here."""
-    script = near(Path(sys.executable).with_name("wagoe-jobs"))
-    place = " -a containers.web:container"
-    show.say(f"look at them  {_environment(settings)}{script} failed list{place}")
-    show.say(f"try again     {_environment(settings)}{script} failed retry ID{place}")
+    script, place = f"{prefix}{near(Path(sys.executable).with_name('wagoe-jobs'))}", "-a containers.web:container"
+    show.say(f"look at them  {script} failed list {place}")
+    show.say(f"try again     {script} failed retry ID {place}")
 
 
-def _environment(settings: Settings) -> str:
-    """What has to stand before a command, so that it finds this run and not the usual one."""
-    names = (FOLDER, "WAGOE_JOBS__PROVIDER", *LENT)
-    told = {name: os.environ[name] for name in names if name in os.environ}
-    if told.get(FOLDER) == str(Path("out/shop").resolve()) and len(told) == 2:
+def _prefix(*, lent: bool) -> str:
+    """What has to stand before a command, so that it finds this run; nothing for one in the usual place."""
+    if not lent and os.environ[FOLDER] == str(Path(USUAL).resolve()):
         return ""
+    told = {name: os.environ[name] for name in (FOLDER, "WAGOE_JOBS__PROVIDER", *LENT) if name in os.environ}
     for name in LENT:
         if name in told:
             told[name] = make_url(told[name]).render_as_string(hide_password=True)
@@ -262,7 +271,7 @@ def _free_port() -> int:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./dev run", description="Run the shop.")
     parser.add_argument("--orders", type=Path, default=Path("examples/data/orders.csv"), help="the customers' file")
-    parser.add_argument("--folder", type=Path, default=Path(os.environ.get(FOLDER, "out/shop")))
+    parser.add_argument("--folder", type=Path, default=Path(os.environ.get(FOLDER, USUAL)))
     parser.add_argument("--port", type=int, default=0, help="of the web node; any free one unless it is given")
     parser.add_argument("--fresh", action="store_true", help="do not resume an interrupted run")
     parser.add_argument("--stay", action="store_true", help="keep both nodes up afterwards, to try things out")

@@ -282,28 +282,26 @@ def test_a_missing_receipt_is_found_out(tmp_path: Path):
     assert "WRONG: a receipt that should not be there: A99999\n" in run.text()
 
 
-def test_both_nodes_stay_up_when_asked_to(tmp_path: Path):
-    run = Run(tmp_path, lines=10)
+def test_both_nodes_stay_up_when_asked_to_and_what_is_to_be_tried_works(tmp_path: Path):
+    run = Run(tmp_path, lines=410)
     with run.started("--stay") as process:
         run.until(lambda: "curl " in run.text())
-        (url,) = re.findall(r"curl (\S+)/$", run.text(), re.M)
-        order = httpx.get(f"{url}/orders/A00001").json()
-        assert order["jobs"]["write-receipt"]["status"] == "completed"
+        (url,) = re.findall(r"curl (\S+/orders/A00405)$", run.text(), re.M)
+        (dead,) = re.findall(r"^ {14}(\S{36}) A00405$", run.text(), re.M)
+        assert httpx.get(url).json()["jobs"]["write-receipt"] == {"id": dead, "status": "failed"}
+        assert "no-carrier" in typed(re.findall(r"^look at them +(.*)$", run.text(), re.M)[0])
+        typed(re.findall(r"^  (echo .*)$", run.text(), re.M)[0])
+        typed(re.findall(r"^try again +(.*)$", run.text(), re.M)[0].replace(" ID ", f" {dead} "))
+        run.until(lambda: httpx.get(url).json()["jobs"]["write-receipt"]["status"] == "completed")
+        assert "Atlantis" in run.receipt("A00405").get_content()
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
     assert not Path(f"/proc/{run.process('worker')}").exists()
 
 
-def test_the_commands_that_it_tells_work(tmp_path: Path):
-    run = Run(tmp_path, lines=410)
-    said = run.finish()
-    (look,) = re.findall(r"^look at them +(.*)$", said, re.M)
-    shown = subprocess.run(look, shell=True, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
-    assert "no-carrier" in shown.stdout
-    (run.folder / "carrier" / "also.txt").write_text("XA\n")
-    (retry,) = re.findall(r"^try again +(.*)$", said, re.M)
-    (dead,) = re.findall(r"^ {14}(\S{36}) A00405$", said, re.M)
-    subprocess.run(retry.replace(" ID ", f" {dead} "), shell=True, cwd=ROOT, check=True, timeout=60)
+def typed(command: str) -> str:
+    """What a command says that the runner tells."""
+    return subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
 
 
 @pytest.mark.fault(2, 17)
