@@ -34,11 +34,12 @@ class PortableClaimer:
         self._candidates = db.dialect.by_index(candidates, db.tables.index("ready"))
         take = update(db.tables.queue).where(among(q.id), q.status == READY).values(**taken(db))
         self._take = db.dialect.by_id(take, db.tables.queue)
-        self._proof = (
+        proof = (
             select(q.id, q.payload, q.priority_rank, q.seq, q.locked_at, q.abandoned)
             .where(among(q.id), q.token == bindparam("p_token", type_=String))
             .order_by(q.priority_rank, q.seq)
         )
+        self._proof = db.dialect.by_id(proof, db.tables.queue)
 
     def claim(self, queue: str, worker: str, limit: int) -> list[Claim]:
         for _ in range(TRIES):

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 from sqlalchemy import (
     CHAR,
@@ -26,12 +25,12 @@ from sqlalchemy import (
     Integer,
     Select,
     Table,
-    TextClause,
     bindparam,
     delete,
     func,
     insert,
     literal_column,
+    null,
     select,
 )
 from sqlalchemy.dialects import mysql
@@ -41,8 +40,10 @@ from wagoe_jobs.adapters.sql.connections import Conflict, Database, driver
 from wagoe_jobs.adapters.sql.dialect import Exchange, Locking, Verdict
 from wagoe_jobs.adapters.sql.enqueue import Enqueuer
 from wagoe_jobs.adapters.sql.exchange import PortableExchange
+from wagoe_jobs.adapters.sql.many import Together
 from wagoe_jobs.adapters.sql.mysql_enqueue import OWN, MarkedEnqueuer
 from wagoe_jobs.adapters.sql.mysql_exchange import JoinedExchange
+from wagoe_jobs.adapters.sql.mysql_hints import hinted
 from wagoe_jobs.adapters.sql.tables import Shape, Tables
 from wagoe_jobs.errors import SettingsError
 
@@ -64,7 +65,8 @@ _DATA = frozenset(
 class MySQL:
     """Rows are locked one by one in InnoDB, and a claim skips what another is claiming.
 
-    The place in the line is the AUTO_INCREMENT key of the queue, which is given out without waiting for commits.
+    Places come from the AUTO_INCREMENT of a table of their own, which is given out without waiting for commits. Were
+    it the key of the queue, a new place would write the same id into a unique index anew, which locks its neighbours.
     """
 
     def __init__(self) -> None:
@@ -72,6 +74,7 @@ class MySQL:
         self.shape = _shape("utf8mb4_bin")
         self._isolated = False
         self._autocommit = False
+        self._step = 1
 
     def now(self) -> ColumnElement[int]:
         # UTC_TIMESTAMP is that of the statement's start, and knows no time zone of the session
@@ -108,11 +111,11 @@ class MySQL:
         return delete(table).where(where).ext(limit)
 
     def by_id(self, statement: Locking, table: Table) -> Locking:
-        return _hinted(statement, table, f"{table.name}_id")
+        return hinted(statement, table, f"{table.name}_id")
 
     def by_index(self, statement: Locking, index: Index) -> Locking:
         assert index.table is not None
-        return _hinted(statement, index.table, str(index.name))
+        return hinted(statement, index.table, str(index.name))
 
     def current(self, statement: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
         return statement.with_for_update()
@@ -122,6 +125,7 @@ class MySQL:
             self._autocommit = bool(conn.dialect.detect_autocommit_setting(driver(conn)))
             self._isolated = conn.get_isolation_level() == _ISOLATION
             self._fit(conn.dialect.server_version_info or (), getattr(conn.dialect, "is_mariadb", False))
+            self._step = conn.exec_driver_sql("SELECT @@auto_increment_increment").scalar_one()
             found = wanted or conn.dialect.default_schema_name
         if found is None:
             raise SettingsError("jobs.db.url", "names no database: write it behind the host, or set jobs.db.schema")
@@ -164,17 +168,13 @@ class MySQL:
         return not conn.dialect.detect_autocommit_setting(driver(conn))
 
     def places(self, conn: Connection, tables: Tables, count: int) -> Sequence[int]:
-        # rows that nobody ever sees draw the numbers: a counter in a row of its own would be locked until the commit
-        q = tables.queue
-        ids = [str(uuid4()) for _ in range(count)]
-        blank = {
-            "queue": "", "priority_rank": 0, "status": "place", "created_at": 0, "updated_at": 0, "type": "",
-            "budget": 0, "payload": "",
-        }  # fmt: skip
-        conn.execute(insert(q), [{"id": id, **blank} for id in ids])
-        drawn = self.by_id(select(q.c.seq).where(self.among(q.c.id)).order_by(q.c.seq), q)
-        places = conn.execute(drawn, {"ids": ids}).scalars().all()
-        conn.execute(self.by_id(delete(q).where(self.among(q.c.id)), q), {"ids": ids})
+        assert tables.counter is not None
+        # Rows that nobody ever sees draw the numbers, which no rollback returns: a counter in one row would be locked
+        # until the commit. And a delete of them would lock gaps in a caller's transaction.
+        conn.exec_driver_sql("SAVEPOINT wagoe_jobs_line")
+        drawn = Together(insert(tables.counter).values(n=null()), conn.dialect).run(conn, [{}] * count)
+        places = range(drawn.lastrowid, drawn.lastrowid + count * self._step, self._step)
+        conn.exec_driver_sql("ROLLBACK TO SAVEPOINT wagoe_jobs_line")
         return places
 
     def verdict(self, error: DBAPIError) -> Verdict:
@@ -237,18 +237,8 @@ def _shape(exact: str) -> Shape:
         id=CHAR(36).with_variant(mysql.CHAR(36, charset="ascii", collation="ascii_bin"), "mysql", "mariadb"),
         text=mysql.LONGTEXT(),
         integer=BigInteger(),
-        key="seq",
+        key="id",
         sequence=False,
         partial=None,
         options={f"{spelling}_{name}": value for name, value in options.items() for spelling in ("mysql", "mariadb")},
     )
-
-
-def _hinted(statement: Locking, table: Table, index: str) -> Locking:
-    hint = f"FORCE INDEX (`{index}`)"
-    if isinstance(statement, Select):
-        return statement.with_hint(table, hint)
-    if isinstance(statement, Delete):  # takes a hint only in the form for several tables, which names one before FROM
-        name = f"`{table.schema}`.`{table.name}`" if table.schema else f"`{table.name}`"
-        statement = statement.prefix_with(TextClause(name.replace(":", r"\:")))
-    return statement.with_hint(hint)

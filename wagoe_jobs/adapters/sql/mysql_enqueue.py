@@ -18,6 +18,7 @@ from wagoe_jobs.adapters.sql.claim import new_token
 from wagoe_jobs.adapters.sql.connections import Database
 from wagoe_jobs.adapters.sql.enqueue import Rows, first_times, values_of
 from wagoe_jobs.adapters.sql.many import Together, chunked
+from wagoe_jobs.adapters.sql.mysql_hints import hinted
 
 OWN = "wagoe_jobs_own"
 """The option of connections whose transactions are ours, and so READ COMMITTED."""
@@ -35,8 +36,8 @@ class MarkedEnqueuer:
         q, s = db.tables.queue, db.tables.store
         mark = bindparam("p_mark", type_=String)
         # the column is empty until a run is settled, and no claim has this token
-        values = {**values_of(db), "last_token": mark}
-        rows = mysql.insert(q).values(values).on_duplicate_key_update({"seq": q.c.seq})
+        values = {**values_of(db), "last_token": mark, "seq": bindparam("p_seq", type_=BigInteger)}
+        rows = mysql.insert(q).values(values).on_duplicate_key_update({"id": q.c.id})
         self._insert = Together(rows, db.engine.dialect)
         marked = select(q.c.id, s.c.id).select_from(q.outerjoin(s, s.c.id == q.c.id))
         self._marked = db.dialect.by_id(marked.where(db.dialect.among(q.c.id), q.c.last_token == mark), q)
@@ -44,7 +45,8 @@ class MarkedEnqueuer:
         self._probe = Together(_probe(db), db.engine.dialect)
         ended = select(s.c.id).where(db.dialect.among(s.c.id), func.coalesce(s.c.token, "") != mark)
         self._not_ours = ended.with_hint(s, "FORCE INDEX (PRIMARY)").with_for_update()
-        self._remove_probe = delete(s).where(s.c.id == bindparam("p_id", type_=s.c.id.type), s.c.token == mark)
+        remove = delete(s).where(s.c.id == bindparam("p_id", type_=s.c.id.type), s.c.token == mark)
+        self._remove_probe = hinted(remove, s, "PRIMARY")
 
     def insert(self, conn: Connection, rows: Rows) -> Sequence[bool]:
         answers, fresh = first_times(rows, set())
@@ -56,7 +58,9 @@ class MarkedEnqueuer:
     def _insert_some(self, conn: Connection, rows: Rows) -> set[str]:
         mark = new_token()
         clock = self._db.clock()
-        self._insert.run(conn, [{**row, **clock, "p_mark": mark} for row in rows])
+        places = self._db.dialect.places(conn, self._db.tables, len(rows))
+        given = [{**row, **clock, "p_mark": mark, "p_seq": seq} for row, seq in zip(rows, places, strict=True)]
+        self._insert.run(conn, given)
         ids = self._db.dialect.ids([row["p_id"] for row in rows])
         found = conn.execute(self._marked, {"ids": ids, "p_mark": mark}).all()
         new, ended = {id for id, _ in found}, {ended for _, ended in found if ended is not None}

@@ -75,8 +75,7 @@ class JoinedExchange:
         self._ready = db.dialect.by_index(ready, db.tables.index("ready"))
         at = bindparam("p_now", type_=BigInteger)
         lock = {**taken(db), "locked_at": at, "updated_at": at, "lease_until": at + self._lease_us}
-        which = q.c.seq.in_(bindparam("p_seqs", expanding=True, type_=BigInteger))
-        self._take = update(q).where(which).values(lock).with_hint("FORCE INDEX (PRIMARY)")
+        self._take = db.dialect.by_id(update(q).where(db.dialect.among(q.c.id)).values(lock), q)
         lost = select(q.c.id).where(q.c.status == PROCESSING, q.c.token == bindparam("p_token", type_=String))
         self._lost = db.dialect.by_index(lost, db.tables.index("lease"))
         again = {name: value for name, value in taken(db).items() if name != "token"}
@@ -140,8 +139,8 @@ class JoinedExchange:
         if not rows:
             return []
         rows = rows[: len(batch_of([row[:2] for row in rows]))]
-        given = {"p_seqs": [row.seq for row in rows], "p_token": token, "p_worker": worker, "p_now": rows[0].now}
-        conn.execute(self._take, given)
+        given = {"ids": self._db.dialect.ids([row.id for row in rows]), "p_token": token, "p_worker": worker}
+        conn.execute(self._take, {**given, "p_now": rows[0].now})
         return _claims(rows, token, queue)
 
     def _repair(self, queue: str, worker: str, limit: int) -> Sequence[Claim]:

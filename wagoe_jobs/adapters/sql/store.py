@@ -55,6 +55,9 @@ class SqlStore:
             "last_token": s.token,
             "payload": func.coalesce(bindparam("p_payload", type_=Text), s.payload),
         }
+        self._draws = db.tables.counter is not None
+        if self._draws:
+            fresh["seq"] = bindparam("p_seq", type_=BigInteger)
         again = select(*copied, *(value.label(name) for name, value in fresh.items())).where(s.id == id)
         self._restore = insert(db.tables.queue).from_select([c.name for c in copied] + list(fresh), again)
 
@@ -80,7 +83,8 @@ class SqlStore:
         row = conn.execute(self._failed, {"p_id": id}).one_or_none()
         if row is None:
             return False
-        conn.execute(self._restore, {"p_id": id, **_redriven(row), **self._db.clock()})
+        place = {"p_seq": self._db.dialect.places(conn, self._db.tables, 1)[0]} if self._draws else {}
+        conn.execute(self._restore, {"p_id": id, **_redriven(row), **place, **self._db.clock()})
         if conn.execute(self._take, {"p_id": id, "p_completed": row.completed_at}).rowcount != 1:
             raise Conflict
         self._db.dialect.tell(conn, self._db.tables, [row.queue])

@@ -64,7 +64,10 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """The tables of one schema and prefix; `line` is the sequence that places come from, where there is one."""
+    """The tables of one schema and prefix.
+
+    Places come from the sequence `line`, else from the numbers that `counter` gives out, else from the queue's own key.
+    """
 
     metadata: MetaData
     queue: Table
@@ -75,6 +78,7 @@ class Tables:
     workers: Table
     version: Table
     line: DbSequence | None
+    counter: Table | None
 
     def index(self, use: Literal["ready", "due", "lease"]) -> Index:
         """The index of the queue by which such rows are found."""
@@ -83,7 +87,7 @@ class Tables:
 
     @property
     def jobs(self) -> Sequence[Table]:
-        return (self.version, self.queue, self.store)
+        return (self.version, self.queue, self.store, *([] if self.counter is None else [self.counter]))
 
     @property
     def recurrence(self) -> Sequence[Table]:
@@ -95,7 +99,7 @@ class Tables:
 
     @property
     def all(self) -> Sequence[Table]:
-        return (self.version, self.queue, self.store, self.keys, self.recurring, self.ticker, self.workers)
+        return (*self.jobs, self.keys, self.recurring, self.ticker, self.workers)
 
 
 def make_tables(shape: Shape, schema: str | None, prefix: str) -> Tables:
@@ -114,6 +118,7 @@ def make_tables(shape: Shape, schema: str | None, prefix: str) -> Tables:
         workers=_workers(metadata, shape, prefix),
         version=_version(metadata, shape, prefix),
         line=line,
+        counter=_counter(metadata, shape, prefix) if shape.key == "id" and not shape.sequence else None,
     )
 
 
@@ -160,7 +165,9 @@ def _queue_indexes(shape: Shape, prefix: str, by_seq: bool) -> Sequence[Index]:
     ):  # every row is in every index, so that a claim pays for each: one for all waits for a time
         return (
             _index(shape, f"{prefix}job_queue_ready", line, ready),
-            _index(shape, f"{prefix}job_queue_lease", ("lease_until", "execute_at"), True),
+            _index(shape, f"{prefix}job_queue_lease", ("lease_until", "execute_at", "seq"), True),
+            # beside the primary key, which is the table: a hint for it would not keep a planner from reading all
+            Index(f"{prefix}job_queue_id", "id"),
         )
     return (
         _index(shape, f"{prefix}job_queue_ready", line, ready),
@@ -172,6 +179,10 @@ def _queue_indexes(shape: Shape, prefix: str, by_seq: bool) -> Sequence[Index]:
         _index(shape, f"{prefix}job_queue_due", ("execute_at",), literal_column("status = 'scheduled'")),
         _index(shape, f"{prefix}job_queue_lease", ("lease_until",), literal_column("status = 'processing'")),
     )
+
+
+def _counter(metadata: MetaData, shape: Shape, prefix: str) -> Table:
+    return Table(f"{prefix}job_line", metadata, Column("n", shape.integer, primary_key=True), **shape.options)
 
 
 def _store(metadata: MetaData, shape: Shape, prefix: str) -> Table:
