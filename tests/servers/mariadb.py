@@ -44,13 +44,16 @@ class MariaDbServer(Server):
 
     def prepare(self) -> None:
         options = ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]
-        self.run(self.binary("mariadb-install-db", "usr/bin"), "--no-defaults", f"--datadir={self._data}", *options)
+        # temporary tables in its own folder: two servers that start at once would take one another's for their own
+        folders = [f"--datadir={self._data}", f"--tmpdir={self.folder}"]
+        self.run(self.binary("mariadb-install-db", "usr/bin"), "--no-defaults", *folders, *options)
         self._first_statements.write_text("CREATE USER IF NOT EXISTS jobs@'%';\nGRANT ALL ON *.* TO jobs@'%';\n")
         self._first_statements.chmod(0o644)
 
     def command(self) -> Sequence[str | Path]:
         settings = {
             "datadir": self._data,
+            "tmpdir": self.folder,
             "bind-address": "127.0.0.1",
             "port": self.port,
             "socket": self.folder / "mariadb.sock",
