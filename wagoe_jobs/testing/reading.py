@@ -1,5 +1,6 @@
 """What readers see: search, filters, pages that stay put, dead letters, history, and exact counts."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import count
 
@@ -7,7 +8,7 @@ from wagoe_jobs.core import codec
 from wagoe_jobs.core.job import TENANT_ID, ErrorInfo, Job, Priority, Status
 from wagoe_jobs.core.outcome import UNDECODABLE
 from wagoe_jobs.errors import InvalidJob
-from wagoe_jobs.ports import JobFilter, Page, Settlement
+from wagoe_jobs.ports import JobFilter, Page, QueueStats, Settlement
 from wagoe_jobs.testing.backend import HOUR, QUEUE, Backend, ending
 from wagoe_jobs.testing.raising import raises
 from wagoe_jobs.testing.subjects import BROKEN_TEXT, Place, State, bring, standing
@@ -240,3 +241,21 @@ def _deaths(backend: Backend) -> int:
         if reclaimed.buried:
             return died
     raise AssertionError("it is never buried")
+
+
+@covers("job_stats", State.READY, State.IN_FLIGHT, State.COMPLETED)
+@covers("queue_stats", State.READY, State.IN_FLIGHT, State.COMPLETED)
+def case_a_job_on_its_way_is_counted_once(backend: Backend) -> None:
+    total, other = 120, backend.second()
+    assert all(backend.queue.enqueue_many([backend.job() for _ in range(total)]))
+    with ThreadPoolExecutor(1) as threads:
+        drained = threads.submit(other.drain)
+        while not drained.done():
+            totals = backend.stats.job_stats()
+            counted = [_all_of(stats) for stats in totals.queues]
+            assert (counted, _all_of(backend.stats.queue_stats(QUEUE))) == ([total], total)
+    assert len(drained.result()) == backend.stats.job_stats().succeeded == total
+
+
+def _all_of(stats: QueueStats) -> int:
+    return sum(stats.waiting.values()) + stats.scheduled + stats.in_flight + stats.processed
