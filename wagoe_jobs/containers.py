@@ -142,6 +142,7 @@ def _job_workers(jobs: JobsSettings, runtime: Runtime, registry: Registry) -> It
         scheduled_interval=workers.scheduled_interval,
         reclaim_interval=workers.reclaim_interval,
         shutdown_timeout=workers.shutdown_timeout,
+        virtual_threads=workers.virtual_threads,
     ) as pool:
         yield pool
 

@@ -1,6 +1,6 @@
 """Worker pools: so many slots for each queue, and the threads that look after them.
 
-    WorkerPool -- Lane (one a queue) -- Slot (threads) -- Worker.run_claim
+    WorkerPool -- Lane (one a queue) -- Slot (threads, or tasks on one LoopThread) -- Worker
        |            '- Crossing (settle and claim, one call), Lookout (idle waiting)
        |- LeaseKeeper (renews), Watchdog (sees what busy slots cannot), Housekeeper (promotes, reclaims)
        '- Heartbeat (tells that it is there)
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
-from threading import Lock, Thread
+from threading import Lock
 from time import monotonic, sleep
 from types import TracebackType
 from typing import Self
@@ -28,9 +28,12 @@ from wagoe_jobs.housekeeping import Housekeeper
 from wagoe_jobs.lane import Lane
 from wagoe_jobs.lease import LeaseKeeper
 from wagoe_jobs.lookout import Lookout
+from wagoe_jobs.loop_thread import LoopThread
 from wagoe_jobs.ports import Claim, LeasedJobQueue, Runtime, WorkerPresence
 from wagoe_jobs.registry import Registry
 from wagoe_jobs.slot import LaneStatus
+from wagoe_jobs.task_lane import TaskLane
+from wagoe_jobs.thread_lane import ThreadLane
 from wagoe_jobs.watchdog import Watchdog
 from wagoe_jobs.worker import Worker
 
@@ -77,8 +80,12 @@ class WorkerPool:
         scheduled_interval: timedelta = timedelta(seconds=5),
         reclaim_interval: timedelta = timedelta(seconds=15),
         shutdown_timeout: timedelta = timedelta(seconds=30),
+        virtual_threads: bool = False,
     ) -> None:
-        """Raises WiringError for a queue without leases, a count that is none, a name twice or no name."""
+        """With `virtual_threads`, slots are asyncio tasks on one event loop; `def` handlers run in threads beside it.
+
+        Raises WiringError for a queue without leases, a count that is none, a name twice or no name.
+        """
         self.queues = _checked_queues(queues)
         self.count = _checked_count(count)
         self._queue = _leased(runtime.queue)
@@ -90,6 +97,7 @@ class WorkerPool:
         self._scheduled_interval = scheduled_interval
         self._reclaim_interval = reclaim_interval
         self._shutdown_timeout = shutdown_timeout
+        self._loop = LoopThread(f"wagoe-{self.queues[0]}") if virtual_threads else None
         self._changing = Lock()
         self._started = False
         self._stopped = False
@@ -147,6 +155,9 @@ class WorkerPool:
         with ExitStack() as opened:
             keeper = opened.enter_context(LeaseKeeper(self._queue, name))
             watchdog = opened.enter_context(Watchdog(name))
+            if self._loop is not None:
+                self._loop.start()
+                opened.callback(self._loop.close)
             lanes = [self._lane(queue, keeper, watchdog) for queue in self.queues]
             for lane in lanes:
                 opened.callback(lane.close)
@@ -165,7 +176,8 @@ class WorkerPool:
         )
         crossing = Crossing(self._queue, name, worker.name, keeper, self.count)
         lookout = Lookout(self._queue, name, *self._poll)
-        return Lane(worker, crossing, lookout, keeper, self.count, watchdog.alert)
+        parts = (worker, crossing, lookout, keeper, self.count, watchdog.alert)
+        return ThreadLane(*parts) if self._loop is None else TaskLane(*parts, self._loop)
 
     def _make_housekeeper(self, name: str) -> Housekeeper:
         return Housekeeper(
@@ -211,7 +223,7 @@ class WorkerPool:
 
     def _join(self, deadline: float) -> bool:
         """Wait for every slot until the deadline; whether all have ended."""
-        return False not in [lane.crew.join(lambda thread: _join(thread, deadline)) for lane in self._lanes]
+        return False not in [lane.crew.join(deadline) for lane in self._lanes]
 
     def _clear(self, deadline: float) -> bool:
         """Settle whatever ended, as long as the store lets us; whether nothing is left."""
@@ -236,10 +248,6 @@ class WorkerPool:
     def _warn_if_idle(self) -> None:
         if not self._registry.job_types():
             log.warning("the registry is empty: these workers can run nothing and park whatever they claim")
-
-
-def _join(thread: Thread, deadline: float) -> None:
-    thread.join(max(0.0, deadline - monotonic()))
 
 
 def _leased(queue: object) -> LeasedJobQueue:

@@ -1,9 +1,14 @@
-"""One thread of a lane: its seat, the job that it runs, the latch that it parks on; and the crew of them."""
+"""What runs one job at a time for a lane: its seat, the job, whether it is lost; and the crew of them.
 
+How a slot lives, as a thread or as a task, is its lane's business: `thread_lane` and `task_lane`.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from threading import Lock, Thread
+from threading import Lock
+from time import monotonic
 
 from wagoe_jobs.context import Seat
 from wagoe_jobs.ports import Claim
@@ -19,7 +24,7 @@ class SlotStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneStatus:
-    """One queue's slots. `lost` is how many threads are stuck in handlers that outlasted their time-out.
+    """One queue's slots. `lost` is how many more are stuck in handlers that outlasted their time-out.
 
     `waiting` claims have not been started; `unsettled` results have not been taken by the store yet.
     """
@@ -33,19 +38,18 @@ class LaneStatus:
     store_down: bool
 
 
-class Slot(Seat):
-    """Written by its own thread, but for `lost`, which the watchdog sets; anyone may read.
+class Slot(Seat, ABC):
+    """Written by the thread that runs it, but for `lost`, which the watchdog sets; anyone may read.
 
     `guard` decides between the end of a run and its time-out. `runs` and `busy_us` only ever grow.
     """
 
-    __slots__ = ("_alert", "_guard", "_latch", "busy_us", "claim", "claimed_us", "lost", "name", "runs", "thread")
+    __slots__ = ("_alert", "_guard", "busy_us", "claim", "claimed_us", "lost", "name", "runs")
 
     def __init__(self, name: str, alert: Callable[[], None]) -> None:
         """`alert` tells the watchdog that there is a time-out to watch."""
         super().__init__()
         self.name = name
-        self.thread: Thread | None = None
         self.claim: Claim | None = None
         self.claimed_us = 0
         self.runs = 0
@@ -53,8 +57,6 @@ class Slot(Seat):
         self.lost = False
         self._alert = alert
         self._guard = Lock()
-        self._latch = Lock()
-        self._latch.acquire()
 
     def timed(self, timeout: timedelta, began_us: int, *, is_async: bool) -> None:
         super().timed(timeout, began_us, is_async=is_async)
@@ -75,15 +77,13 @@ class Slot(Seat):
             return self.claim
 
     @property
+    @abstractmethod
     def alive(self) -> bool:
-        return self.thread is not None and self.thread.is_alive()
+        """Whether it has not ended yet."""
 
-    def park(self) -> None:
-        """Sleep until `wake`; each `wake` ends one `park`, whichever comes first."""
-        self._latch.acquire()
-
-    def wake(self) -> None:
-        self._latch.release()
+    @abstractmethod
+    def join(self, timeout: float) -> None:
+        """Wait for its end, for so many seconds at most."""
 
     def status(self) -> SlotStatus:
         claim = self.claim
@@ -93,27 +93,23 @@ class Slot(Seat):
 class Crew:
     """The slots of one lane. `slots` is replaced, never changed, so that anyone may go through it."""
 
-    def __init__(self, name: str, work: Callable[[Slot], None], alert: Callable[[], None]) -> None:
-        """Each slot's thread runs `work`; `alert` is the slots'."""
+    def __init__(self, name: str, start: Callable[[str], Slot]) -> None:
+        """`start` makes a slot of this name that works from then on."""
         self.slots: Sequence[Slot] = ()
         self._name = name
-        self._work = work
-        self._alert = alert
+        self._start = start
         self._made = 0
         self._lost: Sequence[Slot] = ()
 
     @property
     def lost(self) -> int:
-        """How many threads are stuck in handlers that outlasted their time-out."""
+        """How many are stuck in handlers that outlasted their time-out."""
         return sum(slot.alive for slot in self._lost)
 
     def add(self) -> None:
         """Start one more."""
         self._made += 1
-        slot = Slot(f"wagoe-{self._name}-{self._made}", self._alert)
-        slot.thread = Thread(target=self._work, args=(slot,), name=slot.name, daemon=True)
-        slot.thread.start()
-        self.slots = (*self.slots, slot)
+        self.slots = (*self.slots, self._start(f"wagoe-{self._name}-{self._made}"))
 
     def lose(self, slot: Slot) -> None:
         """Do without this one from now on; it is remembered for as long as its handler holds it."""
@@ -133,9 +129,14 @@ class Crew:
         """The claims whose handlers are running and still count."""
         return [claim for slot in self.slots if (claim := slot.claim) is not None]
 
-    def join(self, wait: Callable[[Thread], None]) -> bool:
-        """Let `wait` see each slot's thread, the lost ones' too; whether all have ended."""
-        threads = [slot.thread for slot in (*self.slots, *self._lost) if slot.thread is not None]
-        for thread in threads:
-            wait(thread)
-        return not any(thread.is_alive() for thread in threads)
+    @property
+    def everyone(self) -> Sequence[Slot]:
+        """The lost ones too."""
+        return (*self.slots, *self._lost)
+
+    def join(self, deadline: float) -> bool:
+        """Wait for each slot, the lost ones too, until this monotonic second; whether all have ended."""
+        slots = self.everyone
+        for slot in slots:
+            slot.join(max(0.0, deadline - monotonic()))
+        return not any(slot.alive for slot in slots)

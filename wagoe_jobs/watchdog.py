@@ -50,8 +50,8 @@ class Watch:
         if crossing.restless or lane.unheard:
             aged = (FLUSH_AGE_US - lane.overdue_us(now_us)) / 1e6 if crossing.finished else TICK
             return DOWN_TICK if crossing.down else min(TICK, max(SOON, aged))
-        deadline_us = lane.crew.next_deadline_us()
-        return max(0.0, (deadline_us - now_us) / 1e6) if deadline_us else None
+        look_us = lane.next_look_us()
+        return max(0.0, (look_us - now_us) / 1e6) if look_us else None
 
     def _move_on(self, now_us: int) -> None:
         """Get the first of the unstarted claims started: by twice as many slots each time, or by someone else."""

@@ -180,7 +180,6 @@ def test_a_value_that_cannot_be_is_refused(jobs: dict[str, object], path: str, r
     ("jobs", "path", "capability"),
     [
         ({"provider": "db", "workers": {"processes": 2}}, "jobs.workers.processes", "several processes"),
-        ({"workers": {"virtual_threads": True}}, "jobs.workers.virtual_threads", "asyncio slots"),
         ({"recurring": {"a": {"cron": "0 2 * * *"}}}, "jobs.recurring", "recurring jobs"),
         ({"scheduler": {"enabled": True}}, "jobs.scheduler", "recurring jobs"),
         ({"scheduler": {"enabled": False, "tick_ms": 1_000}}, "jobs.scheduler", "recurring jobs"),

@@ -15,7 +15,6 @@ ABSENT = {
     "on_outcome": "outcome hooks",
     "report_failures_every_ms": "failure reports",
     "workers.processes": "several processes of one worker node",
-    "workers.virtual_threads": "asyncio slots",
     "recurring": "recurring jobs",
     "scheduler": "recurring jobs",
     "expect_success": "staleness reports",
