@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.pool.house import House, Ledger, memory_house, sql_house, wipe
-from tests.servers import PostgresServer
+from tests.pool.house import House, Ledger, durable_house, memory_house, wipe
+from tests.servers import MariaDbServer, PostgresServer
 
 OpenHouse = Callable[..., House]
+SOME = ("memory", "sqlite", "postgres")
+DURABLE = ("sqlite", "postgres", "mariadb", "redis")
+ALL = ("memory", *DURABLE)
 
 
 @pytest.fixture(autouse=True)
@@ -27,26 +30,35 @@ def _no_thread_is_left() -> Iterator[None]:
     assert not left
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """What is timed runs alone, so of that only what shows a numbered fault takes the time of every store."""
+    if "open_house" in metafunc.fixturenames:
+        marks = {mark.name for mark in metafunc.definition.iter_markers()}
+        metafunc.parametrize("open_house", SOME if "timed" in marks and "fault" not in marks else ALL, indirect=True)
+
+
 @pytest.fixture(scope="session")
-def shared_url(postgres: PostgresServer) -> Iterator[str]:
+def shared_postgres_url(postgres: PostgresServer) -> Iterator[str]:
     """One database for many tests: making one takes longer than most of them."""
     with postgres.database() as url:
         yield url
 
 
+@pytest.fixture(scope="session")
+def shared_mariadb_url(mariadb: MariaDbServer) -> Iterator[str]:
+    """One database for many tests, as above."""
+    with mariadb.database() as url:
+        yield url
+
+
 @pytest.fixture
-def wiped_postgres_url(shared_url: str) -> str:
-    """The shared database, without what an earlier test left in it."""
-    wipe(shared_url)
-    return shared_url
-
-
-@pytest.fixture(params=["memory", "sqlite", "wiped_postgres"], ids=["memory", "sqlite", "postgres"])
 def open_house(request: pytest.FixtureRequest) -> Iterator[OpenHouse]:
-    yield from _opener(request, request.param)
+    """A store of the kind that is asked for, without what an earlier test left in it."""
+    shared = request.param in ("postgres", "mariadb")
+    yield from _opener(request, f"shared_{request.param}" if shared else request.param)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=DURABLE)
 def open_durable(request: pytest.FixtureRequest) -> Iterator[OpenHouse]:
     """Only stores that outlive a process, each test's its own: it may leave processes behind for a moment."""
     yield from _opener(request, request.param)
@@ -79,11 +91,12 @@ def said(caplog: pytest.LogCaptureFixture) -> Callable[[], str]:
 
 
 def _opener(request: pytest.FixtureRequest, kind: str) -> Iterator[OpenHouse]:
+    url = "" if kind == "memory" else request.getfixturevalue(f"{kind}_url")
+    if kind.startswith("shared"):
+        wipe(url)
     with ExitStack() as opened:
 
         def open_one(lease: timedelta = timedelta(seconds=60)) -> House:
-            if kind == "memory":
-                return opened.enter_context(memory_house(lease))
-            return opened.enter_context(sql_house(request.getfixturevalue(f"{kind}_url"), lease))
+            return opened.enter_context(durable_house(url, lease) if url else memory_house(lease))
 
         yield open_one

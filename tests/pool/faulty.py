@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from wagoe_jobs.errors import BackendUnavailable
-from wagoe_jobs.ports import WakeUp
+from wagoe_jobs.ports import WakeUp, WakingJobQueue
 
 When = Literal["before", "after"] | None
 Plan = Callable[[str, int], When]
@@ -29,7 +29,10 @@ CALLED_BY_POOLS = (
 
 
 class FaultyQueue:
-    """A leased, waking queue over another. `plan` may be replaced at any time; `calls` counts them."""
+    """A leased queue over another, which wakes where that one does.
+
+    `plan` may be replaced at any time; `calls` counts them.
+    """
 
     def __init__(
         self, queue: Any, plan: Plan, error: Callable[[], Exception] = lambda: BackendUnavailable("x")
@@ -40,12 +43,14 @@ class FaultyQueue:
         self.failed: Counter[str] = Counter()
         self._error = error or (lambda: BackendUnavailable("x"))
         self._lock = threading.Lock()
+        if isinstance(queue, WakingJobQueue):
+            self.wake_up = self._wake_up
 
     @property
     def lease(self) -> timedelta:
         return self.real.lease  # type: ignore[no-any-return]
 
-    def wake_up(self, queue: str) -> "FaultyPlace":
+    def _wake_up(self, queue: str) -> "FaultyPlace":
         return FaultyPlace(self, self.real.wake_up(queue))
 
     def close(self) -> None:

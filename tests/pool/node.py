@@ -14,7 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.pool.house import SOON, Ledger, sql_house
+from tests.pool.house import SOON, Ledger, durable_house
 from wagoe_jobs.pool import WorkerPool
 from wagoe_jobs.registry import Registry
 
@@ -23,7 +23,7 @@ def main(url: str, file: str, count: str, lease_ms: str, *types: str) -> None:
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     lease = timedelta(milliseconds=int(lease_ms))
-    with sql_house(url, lease) as house:
+    with durable_house(url, lease) as house:
         if file == "-":
             print(*[claim.token for claim in house.queue.claim("default", "w", int(count))])
             return

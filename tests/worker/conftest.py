@@ -10,17 +10,28 @@ from tests.pool.conftest import (
     house,
     ledger,
     open_house,
+    pytest_generate_tests,
     room,
     said,
-    shared_url,
-    wiped_postgres_url,
+    shared_mariadb_url,
+    shared_postgres_url,
 )
 from tests.pool.house import SOON, House
 from wagoe_jobs.core.job import Job
 from wagoe_jobs.registry import Registry
 from wagoe_jobs.worker import Worker
 
-__all__ = ["_no_thread_is_left", "house", "ledger", "open_house", "room", "said", "shared_url", "wiped_postgres_url"]
+__all__ = [
+    "_no_thread_is_left",
+    "house",
+    "ledger",
+    "open_house",
+    "pytest_generate_tests",
+    "room",
+    "said",
+    "shared_mariadb_url",
+    "shared_postgres_url",
+]
 
 Run = Callable[..., Job]
 Said = Callable[[], str]
