@@ -15,7 +15,7 @@ from sqlalchemy import NullPool, QueuePool, StaticPool, make_url, text
 
 from tests.conftest import Engines
 from tests.proxy import Proxy
-from tests.servers import PostgresServer
+from tests.servers import MariaDbServer
 from tests.sql.conftest import LINE, Parts, new_job
 from wagoe_jobs.adapters import sql
 from wagoe_jobs.errors import BackendUnavailable, SettingsError
@@ -104,12 +104,12 @@ def test_the_figure_is_enough(database_url: str, engines: Engines, open_parts: C
         assert parts.queue.ack(claims[0])
 
 
-def unreachable(server: PostgresServer, proxy: Proxy) -> None:
+def unreachable(proxy: Proxy) -> None:
     proxy.refuse()
     proxy.cut()
 
 
-def mute(server: PostgresServer, proxy: Proxy) -> None:
+def mute(proxy: Proxy) -> None:
     proxy.drop_replies()
 
 
@@ -133,16 +133,18 @@ def given_up(call: Callable[[Parts], object], parts: Parts) -> float:
     return time.monotonic() - began
 
 
+@pytest.mark.parametrize("kind", ["postgres", "mariadb"])
 @pytest.mark.parametrize("outage", [unreachable, mute], ids=lambda outage: outage.__name__)
 def test_a_database_that_does_not_answer_is_given_up_in_time(
-    postgres: PostgresServer, postgres_url: str, open_parts: Callable[..., Parts], outage: Callable[..., None]
+    kind: str, request: pytest.FixtureRequest, open_parts: Callable[..., Parts], outage: Callable[[Proxy], None]
 ) -> None:
-    with Proxy(postgres.port) as proxy:
-        engine = sql.open_engine(make_url(postgres_url).set(port=proxy.port), timeout=SECOND)
+    url = make_url(request.getfixturevalue(f"{kind}_url"))
+    with Proxy(url.port or 0) as proxy:
+        engine = sql.open_engine(url.set(port=proxy.port), timeout=SECOND)
         parts = open_parts(engine)
         for call in METHODS.values():
             call(parts)
-        outage(postgres, proxy)
+        outage(proxy)
         with ThreadPoolExecutor(len(METHODS)) as threads:
             took = list(threads.map(lambda call: given_up(call, parts), METHODS.values()))
         assert max(took) < 4, dict(zip(METHODS, took, strict=True))
@@ -234,3 +236,42 @@ def test_a_password_with_an_at_sign_is_not_taken_for_a_host_and_told() -> None:
         sql.open_engine("postgresql+psycopg://ann:a@hunter2@127.0.0.1/jobs")
     assert "hunter2" not in str(caught.value)
     sql.open_engine("postgresql+psycopg://ann:a%40hunter2@127.0.0.1/jobs").dispose()
+
+
+def test_a_mariadb_that_hangs_is_given_up_in_time_and_used_again(open_parts: Callable[..., Parts]) -> None:
+    with MariaDbServer() as server, server.database() as url:
+        engine = sql.open_engine(url, timeout=SECOND)
+        parts = open_parts(engine)
+        for call in METHODS.values():
+            call(parts)
+        server.pause()
+        with ThreadPoolExecutor(len(METHODS)) as threads:
+            took = list(threads.map(lambda call: given_up(call, parts), METHODS.values()))
+        assert max(took) < 4, dict(zip(METHODS, took, strict=True))
+        server.kill()
+        server.start()
+        job = new_job()
+        assert parts.queue.enqueue(job)
+        assert parts.store.find(job.id) is not None
+        assert parts.queue.claim(LINE, "w", 5)
+        parts.queue.close()
+        engine.dispose()
+
+
+def test_a_lock_of_mariadb_that_is_held_too_long_is_given_up(
+    mariadb_url: str, open_parts: Callable[..., Parts]
+) -> None:
+    engine = sql.open_engine(mariadb_url, timeout=2 * SECOND)
+    parts = open_parts(engine)
+    object.__setattr__(parts.queue._db, "patience", 2 * SECOND)
+    parts.queue.enqueue(new_job())
+    (claim,) = parts.queue.claim(LINE, "w", 1)
+    with engine.begin() as other:
+        other.execute(text("select id from job_queue for update"))
+        began = time.monotonic()
+        with pytest.raises(BackendUnavailable, match="other transactions were in the way"):
+            parts.queue.ack(claim)
+        assert time.monotonic() - began < 6
+    assert parts.queue.ack(claim)
+    parts.queue.close()
+    engine.dispose()

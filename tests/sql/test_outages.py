@@ -21,24 +21,22 @@ from sqlalchemy.exc import OperationalError
 
 from tests.conftest import Engines
 from tests.proxy import Proxy
-from tests.servers import PostgresServer
 from tests.sql.conftest import LINE, Parts, new_job
 from wagoe_jobs.adapters import sql
 from wagoe_jobs.core.job import Job, Status
 from wagoe_jobs.errors import BackendUnavailable, InvalidJob, JobsError
-from wagoe_jobs.ports import Answer, Claim, Hold, Settlement
+from wagoe_jobs.ports import Answer, Claim, Hold, Settlement, WakingJobQueue
 
 PROCESSES = 6
 EACH = 1_000 // PROCESSES + 1
 
 
-@pytest.fixture
-def proxied(
-    postgres: PostgresServer, postgres_url: str, open_parts: Callable[..., Parts]
-) -> Iterator[tuple[Parts, Proxy]]:
+@pytest.fixture(params=["postgres", "mariadb"])
+def proxied(request: pytest.FixtureRequest, open_parts: Callable[..., Parts]) -> Iterator[tuple[Parts, Proxy]]:
     """The parts behind a proxy that can misbehave."""
-    with Proxy(postgres.port) as proxy:
-        engine = sql.open_engine(make_url(postgres_url).set(port=proxy.port), timeout=timedelta(seconds=1))
+    url = make_url(request.getfixturevalue(f"{request.param}_url"))
+    with Proxy(url.port or 0) as proxy:
+        engine = sql.open_engine(url.set(port=proxy.port), timeout=timedelta(seconds=1))
         parts = open_parts(engine)
         yield parts, proxy
         parts.queue.close()
@@ -50,11 +48,20 @@ def completed(claims: Any) -> list[Settlement]:
 
 
 @contextmanager
-def replies_lost(proxy: Proxy) -> Iterator[None]:
-    """The server does what it is asked, and nobody hears of it."""
-    proxy.drop_replies()
+def replies_lost(parts: Parts, proxy: Proxy) -> Iterator[None]:
+    """The server does what it is asked, and nobody hears of it: of the last step where it takes several."""
+
+    def drop(_: Connection) -> None:
+        proxy.drop_replies()
+
+    if parts.engine.dialect.name == "mysql":
+        event.listen(parts.engine, "commit", drop)
+    else:
+        proxy.drop_replies()
     with pytest.raises(BackendUnavailable):
         yield
+    if parts.engine.dialect.name == "mysql":
+        event.remove(parts.engine, "commit", drop)
     proxy.cut()
     proxy.drop_replies(False)
 
@@ -65,7 +72,7 @@ def claimed_unheard(parts: Parts, proxy: Proxy, count: int, limit: int) -> list[
     jobs = [new_job() for _ in range(count)]
     parts.queue.enqueue_many(jobs)
     parts.queue.claim("elsewhere", "w", 1)
-    with replies_lost(proxy):
+    with replies_lost(parts, proxy):
         parts.queue.claim(LINE, "w", limit)
     return jobs
 
@@ -113,7 +120,7 @@ def test_settlements_whose_reply_was_lost_were_applied_already(proxied: tuple[Pa
         Settlement(third, Status.FAILED),
     ]
     assert parts.queue.settle(ends[1:2]) == [Answer.APPLIED]
-    with replies_lost(proxy):
+    with replies_lost(parts, proxy):
         parts.queue.exchange([ends[0], ends[2]], LINE, "w", 10)
     assert parts.queue.exchange(ends, LINE, "w", 10) == ([Answer.ALREADY] * 3, [])
     assert parts.rows() == (1, 3)
@@ -135,6 +142,9 @@ def test_an_enqueue_whose_reply_was_lost_is_a_duplicate_when_repeated(proxied: t
 
 def test_a_listener_says_so_when_its_connection_breaks_and_then_listens_again(proxied: tuple[Parts, Proxy]) -> None:
     parts, proxy = proxied
+    if not isinstance(parts.queue, WakingJobQueue):
+        assert parts.engine.dialect.name == "mysql"  # nobody listens there
+        return
     with parts.queue.wake_up(LINE) as news:
         assert news.wait(timedelta(milliseconds=10)) is False
         proxy.cut()
@@ -299,12 +309,17 @@ while parts.rows()[1] < total and time.monotonic() < until:
 
 
 @pytest.mark.fault(52)
-def test_twelve_processes_on_one_file_meet_no_lock_error(sqlite_url: str, sqlite_parts: Parts) -> None:
+@pytest.mark.parametrize("kind", ["sqlite", "mariadb"])
+def test_twelve_processes_meet_no_lock_error(
+    kind: str, request: pytest.FixtureRequest, open_parts: Callable[..., Parts], engines: Engines
+) -> None:
+    url: str = request.getfixturevalue(f"{kind}_url")
+    parts = open_parts(engines(url))
     total = PROCESSES * EACH
     root = Path(__file__).parents[2]
 
     def run(script: str, *arguments: object) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", script, sqlite_url, *map(str, arguments)]
+        command = [sys.executable, "-c", script, url, *map(str, arguments)]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=root)
 
     enqueuers = [run(ENQUEUER, EACH) for _ in range(PROCESSES)]
@@ -313,7 +328,7 @@ def test_twelve_processes_on_one_file_meet_no_lock_error(sqlite_url: str, sqlite
     assert [stderr for _, stderr in said] == [""] * len(said)
     ids = [line for stdout, _ in said for line in stdout.split()]
     assert len(ids) == len(set(ids)) == total
-    assert sqlite_parts.rows() == (0, total)
+    assert parts.rows() == (0, total)
 
 
 def test_renewal_and_settlement_of_the_same_claims_never_wait_for_one_another(parts: Parts) -> None:
