@@ -1,6 +1,6 @@
 """Kill workers and the store over and over, and count.
 
-    python -m tests.chaos [--store sqlite|postgres] [--seed N] [--handler-ms N]
+    python -m tests.chaos [--store sqlite|postgres|mariadb|redis] [--seed N] [--handler-ms N]
                           [--jobs N] [--kills N] [--freezes N] [--outages N] [--cuts N]
 
 Without --store, each durable store in turn. Prints a line an attack, with its seed; exits 1 if a promise broke.
@@ -9,14 +9,10 @@ Without --store, each durable store in turn. Prints a line an attack, with its s
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from tests.chaos.attack import Plan, Verdict, attack
-from tests.servers import PostgresServer, Server
-
-STORES = ("sqlite", "postgres")
+from tests.chaos.stores import STORES, opened
 
 
 def main() -> int:
@@ -27,7 +23,7 @@ def main() -> int:
 
 
 def _attacked(store: str, plan: Plan) -> Verdict:
-    with tempfile.TemporaryDirectory() as name, _opened(store, Path(name)) as (url, server):
+    with tempfile.TemporaryDirectory() as name, opened(store, Path(name)) as (url, server):
         verdict = attack(url, Path(name), plan, server)
     print(
         f"{'holds' if verdict.holds else 'BROKEN'}: {store}, seed {plan.seed}: {plan.jobs:,} jobs, {plan.kills} kills, "
@@ -38,15 +34,6 @@ def _attacked(store: str, plan: Plan) -> Verdict:
         flush=True,
     )
     return verdict
-
-
-@contextmanager
-def _opened(store: str, folder: Path) -> Iterator[tuple[str, Server | None]]:
-    if store == "sqlite":
-        yield f"sqlite:///{folder}/jobs.sqlite3", None
-        return
-    with PostgresServer() as server, server.database() as url:
-        yield url, server
 
 
 def _options() -> argparse.Namespace:

@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import TypeVar
 from uuid import UUID
 
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import make_url
 
 from tests.chaos.node import STORE_DOWN
+from tests.chaos.stores import held, settings
 from tests.proxy import Proxy
 from tests.servers import Server
 from wagoe_jobs import Jobs, Runtime, new_job
 from wagoe_jobs.errors import BackendUnavailable
 from wagoe_jobs.runtime import open_runtime
-from wagoe_jobs.settings import read_jobs
 
 ROOT = Path(__file__).parents[2]
 LARGEST_BATCH = 400
@@ -133,7 +133,7 @@ def attack(url: str, folder: Path, plan: Plan, server: Server | None = None) -> 
     chance.shuffle(blows)
     portions = _portions(plan.jobs, len(blows))
     with (
-        open_runtime(read_jobs({"provider": "db", "db": {"url": url}})) as runtime,
+        open_runtime(settings(url)) as runtime,
         _proxied(url, server) as (way, proxy),
         _crew(way, ledger, plan) as crew,
     ):
@@ -155,13 +155,13 @@ def attack(url: str, folder: Path, plan: Plan, server: Server | None = None) -> 
                 time.sleep(chance.uniform(0, 1))
                 server.start()
         _until(lambda: _is_empty(url, crew))
-    runs = Counter(ledger.read_text().split())
+    runs, left = Counter(ledger.read_text().split()), held(url)
     return Verdict(
         plan=plan,
         lost=plan.jobs - len(runs),
         extra_runs=runs.total() - len(runs),
-        unfinished=sum(_counted(url, "select 'queue', count(*) from job_queue").values()),
-        ends=_counted(url, "select status, count(*) from job_store group by status"),
+        unfinished=left.unfinished,
+        ends=left.ends,
         seconds=time.monotonic() - began,
     )
 
@@ -218,12 +218,4 @@ def _until(answer: Callable[[], T]) -> T:
 
 def _is_empty(url: str, crew: Crew) -> bool:
     crew.revive()
-    return not _counted(url, "select 'queue', count(*) from job_queue")["queue"]
-
-
-def _counted(url: str, query: str) -> Counter[str]:
-    engine = create_engine(url)
-    with engine.connect() as connection:
-        counts = Counter(dict(connection.execute(text(query)).tuples().all()))
-    engine.dispose()
-    return counts
+    return not held(url).unfinished

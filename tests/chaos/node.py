@@ -13,10 +13,10 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
+from tests.chaos.stores import settings
 from wagoe_jobs import Registry, WorkerPool
 from wagoe_jobs.errors import BackendUnavailable
 from wagoe_jobs.runtime import open_runtime
-from wagoe_jobs.settings import JobsSettings
 
 STORE_DOWN = 75
 
@@ -30,10 +30,9 @@ def main(url: str, file: str, slots: str, handler_ms: str, lease_ms: str) -> Non
         os.write(ledger, b"%d\n" % args["n"])
         time.sleep(int(handler_ms) / 1000)
 
-    settings = JobsSettings(provider="db", db={"url": url}, lease_ms=int(lease_ms))
     every = timedelta(milliseconds=int(lease_ms) / 4)
     with (
-        open_runtime(settings) as runtime,
+        open_runtime(settings(url, lease_ms=int(lease_ms))) as runtime,
         WorkerPool(runtime, Registry({"note": note}), count=int(slots), reclaim_interval=every),
     ):
         with Path(file).with_suffix(".ready").open("a") as ready:
