@@ -1,4 +1,4 @@
-"""wagoe_jobs on the database of a URL: one process, history kept, default settings but for the slots.
+"""wagoe_jobs on the store of a URL: one process, history kept, default settings but for the slots.
 
 contender_wagoe.py URL (reset | fill N | work FOLDER [SLOTS [HANDLER_MS]])
 """
@@ -9,28 +9,40 @@ import threading
 import time
 from pathlib import Path
 
+from redis import Redis
 from sqlalchemy import create_engine, make_url, text
 
 from bench.recorder import recorder
 from wagoe_jobs import Jobs, Registry, WorkerPool
 from wagoe_jobs.ports import Runtime
 from wagoe_jobs.runtime import open_runtime
-from wagoe_jobs.settings import JobsSettings
+from wagoe_jobs.settings import read_jobs
 
 ARGS = {"user_id": 12345, "email": "a@example.com", "tags": ["a", "b"]}
 CHUNK = 10_000
 
 
 def reset(url: str) -> None:
-    if url.startswith("sqlite"):
-        path = Path(make_url(url).database or "")
-        for file in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
-            file.unlink(missing_ok=True)
-        return
+    parsed = make_url(url)
+    match parsed.get_backend_name():
+        case "sqlite":
+            path = Path(parsed.database or "")
+            for file in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
+                file.unlink(missing_ok=True)
+        case "redis":
+            with Redis.from_url(url) as client:
+                client.flushdb()
+        case "mysql":
+            _execute(url, f"drop database {parsed.database}", f"create database {parsed.database}")
+        case _:
+            _execute(url, "drop schema public cascade", "create schema public")
+
+
+def _execute(url: str, *statements: str) -> None:
     engine = create_engine(url)
     with engine.begin() as connection:
-        connection.execute(text("drop schema public cascade"))
-        connection.execute(text("create schema public"))
+        for statement in statements:
+            connection.execute(text(statement))
     engine.dispose()
 
 
@@ -60,7 +72,8 @@ def main(url: str, verb: str, *rest: str) -> None:
     if verb == "reset":
         reset(url)
         return
-    with open_runtime(JobsSettings(provider="db", db={"url": url})) as runtime:
+    provider = "redis" if url.startswith("redis") else "db"
+    with open_runtime(read_jobs({"provider": provider, provider: {"url": url}})) as runtime:
         match verb:
             case "fill":
                 fill(runtime, int(rest[0]))

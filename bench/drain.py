@@ -4,6 +4,8 @@ The rate is of the time from the first handler call to the last one, or to the m
 job where that is later, so that a contender which acknowledges lazily is charged for it.
 """
 
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -12,21 +14,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import create_engine, make_url, text
-
 from bench.recorder import calls, count
+from bench.unfinished import Counting
 
 ROOT = Path(__file__).parent.parent
-PATIENCE = 120.0
+PATIENCE = 180.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contender:
-    """A module of this folder, the interpreter that runs it, and the table that holds its unfinished jobs."""
+    """A module of this folder, the interpreter that runs it, and how its unfinished jobs are counted."""
 
     name: str
     module: str
-    table: str
+    unfinished: Counting
     python: str = sys.executable
 
 
@@ -43,38 +44,31 @@ class Drain:
         return self.jobs / self.seconds
 
 
-def drain(contender: Contender, url: str, jobs: int, *options: str) -> Drain:
+def drain(contender: Contender, store: str, url: str, jobs: int, *options: str) -> Drain:
     """Fill the store at `url` and let one process of `contender` empty it."""
     _call(contender, url, "reset")
     _call(contender, url, "fill", str(jobs))
     with tempfile.TemporaryDirectory() as folder:
-        worker = subprocess.Popen(_command(contender, url, "work", folder, *options), cwd=ROOT)
+        command = _command(contender, url, "work", folder, *options)
+        worker = subprocess.Popen(command, cwd=ROOT, start_new_session=True)  # a peer's process may have children
         try:
             _await(lambda: count(Path(folder)) >= jobs, worker, pause=0.05)
             empty = _await_empty(contender, url, worker)
         finally:
-            worker.kill()
+            os.killpg(worker.pid, signal.SIGKILL)
             worker.wait()
         times = calls(Path(folder))
     end = times[-1] if empty is None else empty
-    return Drain(contender=contender.name, store=make_url(url).get_backend_name(), jobs=jobs, seconds=end - times[0])
+    return Drain(contender=contender.name, store=store, jobs=jobs, seconds=end - times[0])
 
 
 def _await_empty(contender: Contender, url: str, worker: "subprocess.Popen[bytes]") -> float | None:
     """When the store was seen empty; None when it was so at the first look."""
-    engine = create_engine(url)
-    unfinished = text(f"select count(*) from {contender.table}")
-    looks = 0
-
-    def empty() -> bool:
-        nonlocal looks
-        looks += 1
-        with engine.connect() as connection:
-            return connection.execute(unfinished).scalar_one() == 0
-
-    _await(empty, worker)
-    engine.dispose()
-    return None if looks == 1 else time.time()
+    with contender.unfinished(url) as unfinished:
+        if unfinished() == 0:
+            return None
+        _await(lambda: unfinished() == 0, worker)
+    return time.time()
 
 
 def _await(done: Callable[[], bool], worker: "subprocess.Popen[bytes]", pause: float = 0.01) -> None:
