@@ -17,6 +17,7 @@ import httpx
 CONNECTIONS = 6
 COLUMNS = ("order", "name", "email", "street", "postcode", "town", "country", "articles")
 LONGEST_PAUSE = 5.0
+STOP_SECONDS = 5.0
 CLOSED = 503
 
 
@@ -65,7 +66,8 @@ class Feeder:
         self._url = url
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._threads = [threading.Thread(target=self._run, name=f"feed-{n}") for n in range(CONNECTIONS)]
+        # daemons: an interrupt may come while they are started, when nobody would stop them
+        self._threads = [threading.Thread(target=self._run, name=f"feed-{n}", daemon=True) for n in range(CONNECTIONS)]
         self._error: BaseException | None = None
         self.fed = Fed()
 
@@ -77,7 +79,7 @@ class Feeder:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         for thread in self._threads:
-            thread.join()
+            thread.join(STOP_SECONDS)
 
     @property
     def done(self) -> bool:

@@ -16,6 +16,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from types import FrameType
 from typing import TypeVar
 
 import uvicorn
@@ -151,11 +152,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     server = uvicorn.Server(
         uvicorn.Config(app, log_level="warning", lifespan="on", timeout_graceful_shutdown=5, backlog=512)
     )
-    # it stops politely on TERM, and raises the signal once more afterwards: the end that was asked for is no failure
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    # the end that was asked for is no failure: the server raises the signal once more when it has stopped politely
+    signal.signal(signal.SIGTERM, _end)
     server.run(sockets=[door])
     if not server.started:
         raise SystemExit(1)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(0)
 
 
 if __name__ == "__main__":
