@@ -3,7 +3,6 @@
 import asyncio
 import pickle
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import repeat
 from typing import Any
@@ -26,7 +25,6 @@ from wagoe_jobs import (
     bound_tenant,
     handler,
     new_job,
-    open_runtime,
     tenant_bound,
     transactional_queue,
 )
@@ -49,12 +47,6 @@ def send_letter(args: dict[str, object]) -> None:
 @handler("plain")
 def plain(args: object) -> None:
     """Marked with its type alone."""
-
-
-@pytest.fixture
-def runtime() -> Iterator[Runtime]:
-    with open_runtime({"provider": "memory"}) as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -417,7 +409,8 @@ class TestTenants:
             pytest.fail("bound")
 
 
-class TestMemoryHasNoTransactions:
+@pytest.mark.parametrize("runtime", ["memory", "redis"], indirect=True)
+class TestSomeStoresHaveNoTransactions:
     def test_a_transaction_is_refused_with_what_to_do(self, jobs: Jobs) -> None:
         assert not transactional_queue(jobs.runtime.queue)
         for call in (

@@ -3,26 +3,19 @@
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 
-from wagoe_jobs import Failure, InvalidJob, Jobs, Registry, Runtime, TenantMismatch, Worker, open_runtime, tenant_bound
+from wagoe_jobs import Failure, InvalidJob, Jobs, Registry, Runtime, TenantMismatch, Worker, tenant_bound
 
 UNKNOWN = UUID("018f0000-0000-7000-8000-000000000000")
 
 
 def run(args: Any) -> Any:
     return Failure("no", retry=False) if args.get("fail") else args
-
-
-@pytest.fixture
-def runtime() -> Iterator[Runtime]:
-    with open_runtime({"provider": "memory"}) as opened:
-        yield opened
 
 
 @pytest.fixture
