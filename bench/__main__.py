@@ -81,9 +81,8 @@ def _expectations(
         ours = medians[field.ours.name, jobs]
         if jobs in field.rates:
             yield f"jobs/s at {jobs:,}", ours, field.rates[jobs]
-        if jobs in field.times:
-            best = max(field.peers, key=lambda peer: medians[peer.name, jobs])
-            yield f"times {best.name} at {jobs:,}", ours / medians[best.name, jobs], field.times[jobs]
+        for peer in field.peers if jobs in field.times else ():
+            yield f"times {peer.name} at {jobs:,}", ours / medians[peer.name, jobs], field.times[jobs]
     yield f"{HANDLER_MS} ms handlers on {SLOTS} slots, share of ideal", share, field.share
 
 

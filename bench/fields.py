@@ -14,7 +14,7 @@ SLOTS, HANDLER_MS = 50, 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One store. Expectations are by the number of waiting jobs: jobs a second, and times the best peer of the run.
+    """One store. Expectations are by the number of waiting jobs: jobs a second, and times each peer of the run.
 
     `share` is how much of the ideal is expected where handlers take 10 ms on 50 slots.
     """
