@@ -8,7 +8,7 @@
 -- Returns its start.
 
 local name, started = ARGV[5], ARGV[7]
-drop_gone(ARGV[4])
+forget_gone(ARGV[4])
 if started == '0' then
   started = whole(now)
 end

@@ -1,5 +1,5 @@
 -- End a waiting job as cancelled, or ask the holder of a running one to stop.
--- needs: now, keys, together, scheduled, end, job
+-- needs: now, keys, together, scheduled, history, job
 -- KEYS[1], ARGV[1..3]  as for every script
 -- ARGV[4]              the id
 -- Returns 1, or 0 when the job is unknown or has ended.
@@ -18,9 +18,9 @@ end
 if job.place == 'ready' then
   together('ZREM', K.line(job.queue, job.rank), id)
 else
-  unpark(job.queue, id)
+  out_of_scheduled(job.queue, id)
 end
-finish(id, job, 'cancelled', job.last, '- -')
+into_history(id, job, 'cancelled', job.last, '- -')
 flush()
 count_scheduled()
 trim()

@@ -1,7 +1,10 @@
--- needs: insert, idempotency
 -- Take a key and store one job, or neither.
--- KEYS: seq
--- ARGV: scope, key, how long to take it in microseconds, delay or '', eight arguments of the job
+-- needs: insert, idempotency
+-- KEYS[1], ARGV[1..3]  as for every script
+-- ARGV[4], ARGV[5]     scope and key
+-- ARGV[6]              for how many microseconds
+-- ARGV[7]              delay in microseconds or ''
+-- ARGV[8..15]          the job, as `insert` takes it
 -- Returns nil when both were done, else the id of the job that is there.
 
 local scope, key, ttl, delay, id = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]

@@ -1,7 +1,11 @@
--- needs: settle, claim
 -- Settle claims, then claim the next jobs.
--- KEYS: seq
--- ARGV: queue, worker, token of the new claims, lease in microseconds, limit, then what `settle` takes
+-- needs: settle, claim
+-- KEYS[1], ARGV[1..3]  as for every script
+-- ARGV[4], ARGV[5]     queue and worker
+-- ARGV[6]              token of the new claims
+-- ARGV[7]              their lease in microseconds
+-- ARGV[8]              at most how many
+-- ARGV[9..]            what `settle` takes
 -- Returns the answers of `settle` in one string, and the claims as `answer` makes them.
 
 local settled = settle(9)

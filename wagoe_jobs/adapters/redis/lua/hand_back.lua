@@ -1,7 +1,7 @@
--- needs: back
 -- Return claims that never started to their old places in the line.
--- KEYS: seq
--- ARGV: 'id token', one pair a line
+-- needs: back
+-- KEYS[1], ARGV[1..3]  as for every script
+-- ARGV[4]              'id token', one pair a line
 -- Returns how many were held.
 
 local returned = 0

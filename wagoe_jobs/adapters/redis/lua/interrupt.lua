@@ -1,15 +1,14 @@
--- needs: keys
 -- Mark claims whose process ends by plan: their reclaim will not be counted.
--- KEYS: seq
--- ARGV: 'id token', one pair a line
+-- needs: keys, job
+-- KEYS[1], ARGV[1..3]  as for every script
+-- ARGV[4]              'id token', one pair a line
 -- Returns how many were held.
 
-local held = 0
+local marked = 0
 for id, token in string.gmatch(ARGV[4], '(%S+) (%S+)') do
-  local stands = redis.call('HGET', K.job(id), 'at')
-  if string.match(stands or '', '^flight %S+ %S+ %S+ (%S+)') == token then
+  if claim_at(redis.call('HGET', K.job(id), 'at')) == token then
     redis.call('HSET', K.job(id), 'interrupted', '1')
-    held = held + 1
+    marked = marked + 1
   end
 end
-return held
+return marked

@@ -1,5 +1,5 @@
 -- Which of these jobs are as a search wants them; changes nothing.
--- needs: now, keys, end, job
+-- needs: now, keys, history, job
 -- KEYS[1], ARGV[1..3]  as for every script
 -- ARGV[4]              the status, '' for any
 -- ARGV[5..7]           type, queue, tenant, each with '=' before it, '' for any

@@ -1,7 +1,7 @@
--- needs: now, ready, scheduled, job
 -- Make due jobs ready, earliest due first, at the end of the line.
--- KEYS: seq
--- ARGV: limit
+-- needs: now, ready, scheduled, job
+-- KEYS[1], ARGV[1..3]  as for every script
+-- ARGV[4]              at most how many
 -- Returns how many, and the ids that had no data.
 
 local due = redis.call('ZRANGEBYSCORE', K.scheduled, '-inf', whole(now), 'LIMIT', 0, tonumber(ARGV[4]))
@@ -12,7 +12,7 @@ for _, id in ipairs(due) do
   if job and job.place == 'scheduled' then
     seq, promoted = seq + 1, promoted + 1
     redis.call('HSET', K.job(id), 'at', 'ready ' .. whole(seq) .. ' ' .. at .. ' ' .. job.last)
-    unpark(job.queue, id)
+    out_of_scheduled(job.queue, id)
     ready(job.queue, job.rank, id, whole(seq))
   else
     dropped[#dropped + 1] = id

@@ -1,5 +1,5 @@
 -- One queue's counts at one moment; changes nothing.
--- needs: now, keys, end
+-- needs: now, keys, history
 -- KEYS[1], ARGV[1..3]  as for every script
 -- ARGV[4]              the queue
 -- ARGV[5]              how many completed runs to tell, the latest

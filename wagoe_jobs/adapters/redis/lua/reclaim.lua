@@ -1,7 +1,8 @@
--- needs: back
 -- Take back jobs whose lease has ended: to the line, or into history as dead letters or cancelled.
--- KEYS: seq
--- ARGV: limit, and the error of a dead letter in two parts, between which the number of abandonments belongs
+-- needs: back
+-- KEYS[1], ARGV[1..3]  as for every script
+-- ARGV[4]              at most how many
+-- ARGV[5], ARGV[6]     the error of a dead letter in two parts, between which the number of abandonments belongs
 -- Returns five values a job: id, type, queue, abandonments, and '1' when it was buried.
 
 local left, before, after = tonumber(ARGV[4]), ARGV[5], ARGV[6]
@@ -20,7 +21,7 @@ local function reclaim(id, job)
     buried = '1'
     together('ZREM', K.in_flight(job.queue), id)
     local letter = before .. whole(abandoned) .. after
-    finish(id, job, 'failed', job.last, job.since .. ' -', 'abandoned', whole(abandoned), 'error', letter)
+    into_history(id, job, 'failed', job.last, job.since .. ' -', 'abandoned', whole(abandoned), 'error', letter)
   else
     back(id, job, 'abandoned', whole(abandoned))
   end

@@ -1,7 +1,9 @@
--- needs: now, keys, claims, job
 -- Tell again what an earlier call claimed whose reply was lost, each with a lease that begins now.
--- KEYS: seq
--- ARGV: queue, worker, token of that call, lease in microseconds
+-- needs: now, keys, claims, job
+-- KEYS[1], ARGV[1..3]  as for every script
+-- ARGV[4], ARGV[5]     queue and worker
+-- ARGV[6]              token of that call
+-- ARGV[7]              lease in microseconds
 -- Returns the claims as `answer` makes them.
 
 local queue, batch, token = ARGV[4], K.batch(ARGV[4], ARGV[5]), ARGV[6]

@@ -1,6 +1,6 @@
--- needs: now, keys, together, ready, end, job
--- `held(id, token)`: the job of a claim while it holds, else nil. `back(id, job, ...)`: take it out of flight, to its old
--- place in the line, or into history when its cancellation was asked for; more fields and values may follow.
+-- needs: now, keys, together, ready, history, job
+-- `held(id, token)`: the job of a claim while it holds, else nil. `back(id, job, ...)`: take it out of flight, to its
+-- old place in the line, or into history when its cancellation was asked for; more fields and values may follow.
 -- `settle_back()` completes what `back` began.
 
 local function held(id, token)
@@ -16,7 +16,7 @@ local function back(id, job, ...)
     redis.call('HDEL', name, 'cancel', 'interrupted')
   end
   if flags[1] then
-    finish(id, job, 'cancelled', job.last, job.since .. ' -', ...)
+    into_history(id, job, 'cancelled', job.last, job.since .. ' -', ...)
   else
     redis.call('HSET', name, 'at', 'ready ' .. job.seq .. ' ' .. at .. ' ' .. job.last, ...)
     ready(job.queue, job.rank, id, job.seq)

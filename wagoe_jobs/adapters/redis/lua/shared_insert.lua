@@ -19,7 +19,7 @@ local function insert(first, delay)
       local stands
       if waits then
         stands = 'scheduled - ' .. at .. ' - -'
-        park(queue, id, due)
+        into_scheduled(queue, id, due)
       else
         seq = seq + 1
         local place = whole(seq)

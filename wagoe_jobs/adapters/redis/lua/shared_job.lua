@@ -7,6 +7,7 @@
 --   flight      the token of the claim, and the worker that has it
 --   ended       status, start of the run or -, its microseconds or -
 -- `job_of(id)`: all of that in a table, nil for an id without a job. `kind_of(is)`: what `is` alone tells.
+-- `claim_at(at)`: the token of the claim, nil when `at` is nothing or tells of no claim.
 
 local kinds = {}
 
@@ -18,6 +19,10 @@ local function kind_of(is)
     kinds[is] = kind
   end
   return kind
+end
+
+local function claim_at(at)
+  return string.match(at or '', '^flight %S+ %S+ %S+ (%S+)')
 end
 
 local function job_of(id)

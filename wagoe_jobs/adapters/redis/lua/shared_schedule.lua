@@ -1,5 +1,5 @@
 -- needs: now, keys
--- A schedule as it is kept, three lines: first seen, last tick or '', and what it is as JSON, which may have more lines.
+-- A schedule as it is kept, three lines: first seen, last tick or '', and what it is as JSON, perhaps of more lines.
 -- `schedule(type)`: the three, nil without one. `keep_schedule(type, first, last, what)`: write them.
 
 local function schedule(type)

@@ -1,17 +1,18 @@
 -- needs: now, keys, together, wake
--- `park(queue, id, due)`: the one way to wait for a time. `unpark(queue, id)`: the way out again. Both want `flush()`.
+-- `into_scheduled(queue, id, due)`: the one way to wait for a time. `out_of_scheduled(queue, id)`: the way out again.
+-- Complete only after `flush()` and `count_scheduled()`.
 -- A scheduled job is news too: whoever waits must learn by when to wake.
 
 local counts = {}
 local news_of_due = {}
 
-local function park(queue, id, due)
+local function into_scheduled(queue, id, due)
   together('ZADD', K.scheduled, whole(due), id)
   counts[queue] = (counts[queue] or 0) + 1
   news_of_due[queue] = true
 end
 
-local function unpark(queue, id)
+local function out_of_scheduled(queue, id)
   together('ZREM', K.scheduled, id)
   counts[queue] = (counts[queue] or 0) - 1
 end

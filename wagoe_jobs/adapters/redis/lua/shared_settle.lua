@@ -1,4 +1,4 @@
--- needs: now, keys, together, ready, scheduled, end, job, texts
+-- needs: now, keys, together, ready, scheduled, history, job, texts
 -- `settle(first)`: end the claims that stand in ARGV[first], one a line: id, token, status, start of the run, its
 -- microseconds, which texts it has, p(ayload), r(esult), e(rror) or -, and for a follow-up its delay and the budget
 -- that the new text leaves or -.
@@ -11,7 +11,7 @@ local function follow_up(id, name, job, status, token, delay, ...)
     local how = status == 'retrying' and 'retrying' or '-'
     local stands = 'scheduled ' .. job.seq .. ' ' .. at .. ' ' .. token .. ' ' .. how
     redis.call('HSET', name, 'at', stands, 'due', whole(due), ...)
-    park(job.queue, id, due)
+    into_scheduled(job.queue, id, due)
   else
     local seq = whole(places(1))
     redis.call('HSET', name, 'at', 'ready ' .. seq .. ' ' .. at .. ' ' .. token, 'due', whole(due), ...)
@@ -35,12 +35,12 @@ local function apply(id, name, job, status, token, run, rest, payload, result, e
   add('budget', budget ~= '-' and budget)
   add('error', err)
   if job.cancel and status ~= 'completed' then
-    finish(id, job, 'cancelled', token, run, unpack(fields))
+    into_history(id, job, 'cancelled', token, run, unpack(fields))
   elseif delay then
     follow_up(id, name, job, status, token, tonumber(delay), unpack(fields))
   else
     add('result', result)
-    finish(id, job, status, token, run, unpack(fields))
+    into_history(id, job, status, token, run, unpack(fields))
   end
 end
 
@@ -65,7 +65,7 @@ local function settle(first)
         redis.call('HDEL', name, 'interrupted', 'cancel')
       end
       if which == '-' and rest == '' and not job.cancel then
-        finish(id, job, status, token, run)
+        into_history(id, job, status, token, run)
       else
         apply(id, name, job, status, token, run, rest, payload, result, err)
       end

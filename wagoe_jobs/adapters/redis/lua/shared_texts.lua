@@ -1,6 +1,6 @@
 -- `text_reader(first)`: a function that gives one text after the other, from ARGV[first] on: one an argument, or as
--- lines of one argument when ARGV[first] says 'lines'. `texts_of(which, next_text)`: payload, result and error, as far as
--- their letters are in `which`.
+-- lines of one argument when ARGV[first] says 'lines'. `texts_of(which, next_text)`: payload, result and error, as far
+-- as their letters are in `which`.
 
 local function text_reader(first)
   local n, from = first, 1
@@ -23,4 +23,3 @@ local function texts_of(which, next_text)
   local err = string.find(which, 'e', 1, true) and next_text() or nil
   return payload, result, err
 end
-

@@ -1,7 +1,9 @@
 -- needs: now, keys, together
--- `finish(id, job, status, token, run, ...)`: the one way into history. `job` tells queue, type and seq; `token` is who
+-- `into_history(id, job, status, token, run, ...)`: the one way in. `job` tells queue, type and seq; `token` is who
 -- settles it, or the one before; `run` is the start of the run and its microseconds, or '- -'; more fields and values
 -- may follow. The caller takes the job out of where it was. Complete only after `flush()` and `trim()`.
+-- `out_of_history(id, job)`: the one way out, from each index that it was put in. Complete only after `flush()`; what
+-- becomes of the job itself is the caller's.
 -- `keeps(status)`: for how many milliseconds such a job is kept, nil for ever.
 -- `sweep(queue)`: let `trim()` look at what has ended in a queue where nothing ends at the moment.
 
@@ -17,7 +19,7 @@ local function keeps(status)
   return KEEPS[status]
 end
 
-local function finish(id, job, status, token, run, ...)
+local function into_history(id, job, status, token, run, ...)
   local stands = 'ended ' .. job.seq .. ' ' .. at .. ' ' .. token .. ' ' .. status .. ' ' .. run
   redis.call('HSET', K.job(id), 'at', stands, ...)
   local ended = K.ended(job.queue, status)
@@ -30,6 +32,16 @@ local function finish(id, job, status, token, run, ...)
   else
     together('ZADD', K.failed, at, id)
     together('ZADD', K.failed_type(job.type), at, id)
+  end
+end
+
+local function out_of_history(id, job)
+  together('ZREM', K.ended(job.queue, job.status), id)
+  if KEEPS[job.status] then
+    together('ZREM', K.ended_type(job.type), id)
+  else
+    together('ZREM', K.failed, id)
+    together('ZREM', K.failed_type(job.type), id)
   end
 end
 
