@@ -38,7 +38,7 @@ class Conflict(Exception):
 
 
 class RefusedData(Exception):
-    """A value that the database cannot store; `reason` is for people."""
+    """A value that the database cannot take; `reason` is for people. Never leaves the adapter."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -207,12 +207,12 @@ def translating(dialect: Dialect) -> Iterator[None]:
 
 
 @contextmanager
-def refusing() -> Iterator[None]:
-    """Tell the one who enqueues about data that the database refuses."""
+def refusing(path: str) -> Iterator[None]:
+    """Tell the caller about a value that the database cannot store or compare; `path` says which it is."""
     try:
         yield
     except RefusedData as exc:
-        raise InvalidJob("job", f"the database refuses it: {exc.reason}") from exc
+        raise InvalidJob(path, f"the database refuses it: {exc.reason}") from exc
 
 
 def translated(error: Exception, dialect: Dialect) -> JobsError | RefusedData:

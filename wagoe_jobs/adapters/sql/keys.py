@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Connection, Text, bindparam, delete, select, update
 
-from wagoe_jobs.adapters.sql.connections import Database
+from wagoe_jobs.adapters.sql.connections import Database, refusing
 from wagoe_jobs.adapters.sql.rows import micros
 from wagoe_jobs.ports import BATCH_LIMIT, Claimed, Taken
 
@@ -63,12 +63,15 @@ class SqlIdempotencyStore:
         self._db = db
         self._keys = Keys(db)
 
+    @refusing("key")
     def claim(self, scope: str, key: str, ttl: timedelta, value: str) -> Claimed | Taken:
         return self._db.write(lambda conn: self._keys.claim(conn, scope, key, ttl, value))
 
+    @refusing("key")
     def seen(self, scope: str, key: str) -> bool:
         return self._db.read(lambda conn: self._keys.seen(conn, scope, key))
 
+    @refusing("key")
     def release(self, scope: str, key: str) -> bool:
         return self._db.write(lambda conn: self._keys.release(conn, scope, key))
 

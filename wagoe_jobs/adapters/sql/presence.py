@@ -56,6 +56,7 @@ class SqlWorkerPresence:
         told = (w.name, w.host, w.pid, w.version, w.queues, w.job_types, w.slots, w.started_at, w.polled_at)
         self._all = select(*told, w.running, w.running_count, (now - w.beat_at).label("age_us")).where(heard_of)
 
+    @refusing("card")
     def announce(self, card: WorkerCard) -> WorkerCard:
         def keep(conn: Connection) -> WorkerCard:
             self._drop_those(conn, self._gone_names(conn))
@@ -65,13 +66,14 @@ class SqlWorkerPresence:
                 conn.execute(self._new, given)
             return kept
 
-        with refusing():
-            return self._db.write(keep)
+        return self._db.write(keep)
 
+    @refusing("beat")
     def beat(self, name: str, beat: Beat) -> bool:
         given = {"p_name": name, **_news(beat)}
         return self._db.write(lambda conn: conn.execute(self._beat, {**given, **self._db.clock()}).rowcount == 1)
 
+    @refusing("name")
     def leave(self, name: str) -> bool:
         given = {"p_name": name}
         return self._db.write(lambda conn: conn.execute(self._leave, {**given, **self._db.clock()}).rowcount == 1)

@@ -60,14 +60,14 @@ class SqlQueue:
         rows = _rows(jobs, delay)
         if not rows:
             return []
-        with refusing():
+        with refusing("job"):
             return self._db.write(lambda conn: self._enqueuer.insert(conn, rows))
 
     def enqueue_in_tx(self, tx: object, jobs: Sequence[Job], *, delay: timedelta | None = None) -> Sequence[bool]:
         conn, rows = self._transactions.connection(tx), _rows(jobs, delay)
         if not rows:
             return []
-        with refusing(), translating(self._db.dialect):
+        with refusing("job"), translating(self._db.dialect):
             self._db.dialect.begin_in(conn, self._db.tables)
             return self._enqueuer.insert(conn, rows)
 
@@ -84,10 +84,10 @@ class SqlQueue:
             return answer
 
         if tx is None:
-            with refusing():
+            with refusing("job"):
                 return self._db.write(once)
         conn = self._transactions.connection(tx)
-        with refusing(), translating(self._db.dialect):
+        with refusing("job"), translating(self._db.dialect):
             self._db.dialect.begin_in(conn, self._db.tables)
             return once(conn)
 
@@ -104,7 +104,8 @@ class SqlQueue:
             return self._exchange.exchange(settlements, queue, worker, limit)
         except RefusedData:
             answers = [self._settle_alone(s) for s in settlements]
-            return answers, self._exchange.exchange([], queue, worker, limit)[1]
+            with refusing("queue"):
+                return answers, self._exchange.exchange([], queue, worker, limit)[1]
 
     def ack(self, claim: Claim) -> bool:
         return self.settle([Settlement(claim, Status.COMPLETED)])[0] is Answer.APPLIED
@@ -139,6 +140,7 @@ class SqlQueue:
 
         return self._db.write(promote)
 
+    @refusing("queue")
     def peek(self, queue: str, limit: int = 1) -> Sequence[Job]:
         return self._db.read(lambda conn: self._waiting.peek(conn, queue, limit))
 
@@ -148,6 +150,7 @@ class SqlQueue:
     def cancel(self, id: UUID) -> bool:
         return self._db.write(lambda conn: self._waiting.cancel(conn, str(id)))
 
+    @refusing("queue")
     def size(self, queue: str) -> int:
         return self._db.read(lambda conn: self._waiting.size(conn, queue))
 
@@ -173,7 +176,7 @@ class SqlQueue:
         try:
             return self._exchange.exchange([settlement], "", "", 0)[0][0]
         except RefusedData as exc:
-            with refusing():
+            with refusing("job"):
                 return self._exchange.exchange([buried(settlement, exc)], "", "", 0)[0][0]
 
 

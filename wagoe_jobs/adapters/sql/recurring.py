@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Connection, SmallInteger, String, Text, bindparam, delete, null, or_, select, update
 
-from wagoe_jobs.adapters.sql.connections import Database
+from wagoe_jobs.adapters.sql.connections import Database, refusing
 from wagoe_jobs.adapters.sql.rows import micros
 from wagoe_jobs.ports import Schedule
 
@@ -43,6 +43,7 @@ class SqlRecurringState:
         )
         self._ticker = TickerLease(db)
 
+    @refusing("schedule")
     def register(self, schedule: Schedule) -> Schedule:
         given = {
             "p_type": schedule.type,
@@ -61,6 +62,7 @@ class SqlRecurringState:
 
         return self._db.write(keep)
 
+    @refusing("type")
     def unregister(self, type: str) -> bool:
         return self._db.write(lambda conn: conn.execute(self._forget, {"p_type": type}).rowcount == 1)
 
@@ -68,13 +70,16 @@ class SqlRecurringState:
         found = self._db.read(lambda conn: conn.execute(self._all).all())
         return sorted((Schedule(*row) for row in found), key=lambda schedule: schedule.type)
 
+    @refusing("type")
     def mark_tick(self, type: str, tick_us: int) -> bool:
         given = {"p_type": type, "p_tick": tick_us}
         return self._db.write(lambda conn: conn.execute(self._tick, given).rowcount == 1)
 
+    @refusing("holder")
     def hold(self, holder: str, lease: timedelta) -> bool:
         return self._db.write(lambda conn: self._ticker.hold(conn, holder, lease))
 
+    @refusing("holder")
     def let_go(self, holder: str) -> bool:
         return self._db.write(lambda conn: self._ticker.let_go(conn, holder))
 

@@ -24,7 +24,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from wagoe_jobs.adapters.sql.connections import Database
+from wagoe_jobs.adapters.sql.connections import Database, refusing
 from wagoe_jobs.adapters.sql.rows import history_rows, jobs_of
 from wagoe_jobs.adapters.sql.tables import PROCESSING
 from wagoe_jobs.core.durations import SAMPLE, durations_of
@@ -85,6 +85,7 @@ class SqlStats:
 
         return self._db.read(count)
 
+    @refusing("queue")
     def queue_stats(self, queue: str) -> QueueStats:
         def count(conn: Connection) -> QueueStats:
             rows = conn.execute(self._of_queue, {"p_queue": queue, **self._db.clock()})
@@ -92,6 +93,7 @@ class SqlStats:
 
         return self._db.read(count)
 
+    @refusing("type")
     def job_history(self, type: str, limit: int = 50) -> Sequence[Job]:
         return self._db.read(lambda conn: jobs_of(conn.execute(self._history, {"p_type": type, "p_limit": limit})))
 

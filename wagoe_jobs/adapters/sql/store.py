@@ -27,7 +27,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from wagoe_jobs.adapters.sql.connections import Conflict, Database
+from wagoe_jobs.adapters.sql.connections import Conflict, Database, refusing
 from wagoe_jobs.adapters.sql.rows import history_rows, jobs_of, queue_rows, stored
 from wagoe_jobs.adapters.sql.tables import FAILED, PROCESSING, READY, SCHEDULED
 from wagoe_jobs.core.job import Job, Status, checked_instant, to_micros
@@ -65,6 +65,7 @@ class SqlStore:
         found = self._db.read(lambda conn: conn.execute(self._find, {"p_id": str(id)}).all())
         return jobs_of(found)[0] if found else None
 
+    @refusing("wanted")
     def search(self, wanted: JobFilter = JobFilter(), *, limit: int = 50, cursor: str | None = None) -> Page:
         below = None if cursor is None else checked_cursor(cursor)
         limit = checked_page(limit)
