@@ -44,7 +44,6 @@ from wagoe_jobs.adapters.sql.many import Together
 from wagoe_jobs.adapters.sql.mysql_enqueue import OWN, MarkedEnqueuer
 from wagoe_jobs.adapters.sql.mysql_exchange import JoinedExchange
 from wagoe_jobs.adapters.sql.mysql_hints import hinted
-from wagoe_jobs.adapters.sql.mysql_packets import USUAL, characters, too_long
 from wagoe_jobs.adapters.sql.tables import Shape, Tables
 from wagoe_jobs.errors import SettingsError
 
@@ -76,7 +75,6 @@ class MySQL:
         self._isolated = False
         self._autocommit = False
         self._step = 1
-        self._packet = USUAL
 
     def now(self) -> ColumnElement[int]:
         # UTC_TIMESTAMP is that of the statement's start, and knows no time zone of the session
@@ -96,7 +94,6 @@ class MySQL:
         bound_waits(driver(conn), timeout)
         conn.exec_driver_sql(f"SET SESSION TRANSACTION ISOLATION LEVEL {_ISOLATION}")
         conn.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {_lock_seconds(timeout)}")
-        self._note_packet(conn)  # it may have changed with a restart of the server
         conn.commit()
 
     def insert_new(self, table: Table, values: Mapping[str, Any]) -> Insert:
@@ -129,14 +126,10 @@ class MySQL:
             self._isolated = conn.get_isolation_level() == _ISOLATION
             self._fit(conn.dialect.server_version_info or (), getattr(conn.dialect, "is_mariadb", False))
             self._step = conn.exec_driver_sql("SELECT @@auto_increment_increment").scalar_one()
-            self._note_packet(conn)
             found = wanted or conn.dialect.default_schema_name
         if found is None:
             raise SettingsError("jobs.db.url", "names no database: write it behind the host, or set jobs.db.schema")
         return found
-
-    def _note_packet(self, conn: Connection) -> None:
-        self._packet = conn.exec_driver_sql("SELECT @@max_allowed_packet").scalar_one()
 
     def _fit(self, version: tuple[Any, ...], mariadb: bool) -> None:
         self.skips_locked = version >= ((10, 6) if mariadb else (8, 0, 17))
@@ -192,7 +185,7 @@ class MySQL:
             return Verdict.DUPLICATE
         if code in _SCHEMA:
             return Verdict.SCHEMA
-        if code in _DATA or isinstance(error, DataError | IntegrityError) or too_long(error, self._packet):
+        if code in _DATA or isinstance(error, DataError | IntegrityError):
             return Verdict.DATA
         return Verdict.DOWN
 
@@ -200,12 +193,10 @@ class MySQL:
         """Pools poll."""
 
     def enqueuer(self, db: Database) -> Enqueuer:
-        return MarkedEnqueuer(db, characters(self._packet))
+        return MarkedEnqueuer(db)
 
     def exchange(self, db: Database, lease_us: int) -> Exchange:
-        if not self.skips_locked:
-            return PortableExchange(db, lease_us)
-        return JoinedExchange(db, lease_us, characters(self._packet))
+        return JoinedExchange(db, lease_us) if self.skips_locked else PortableExchange(db, lease_us)
 
 
 def mysql_options(url: URL, timeout: timedelta) -> Mapping[str, Any]:

@@ -1,8 +1,7 @@
 """Settle and claim on MariaDB and MySQL in one transaction of five statements, on a connection that is kept for it.
 
 What is settled goes to the server as one JSON text, which it joins with the queue: copied into history, then deleted.
-The next batch is read by a scan that locks what nobody else is claiming, and marked by its keys; long payloads are
-asked for when it is known how many of them make a batch. When a count says
+The next batch is read by a scan that locks what nobody else is claiming, and marked by its keys. When a count says
 that a claim is no longer held, the transaction begins again by the settler that looks at each row.
 
 A claim whose reply was lost is found again by its token before the next one of that queue is sent.
@@ -35,15 +34,11 @@ from sqlalchemy import (
 from wagoe_jobs.adapters.sql.claim import batch_of, new_token, taken
 from wagoe_jobs.adapters.sql.connections import Conflict, Database, Held
 from wagoe_jobs.adapters.sql.inflight import InFlight
+from wagoe_jobs.adapters.sql.many import PACKET
 from wagoe_jobs.adapters.sql.settle import PortableSettler, in_order
 from wagoe_jobs.adapters.sql.tables import PROCESSING, READY
 from wagoe_jobs.errors import BackendUnavailable
 from wagoe_jobs.ports import Answer, Claim, Settlement
-
-_BYTES = 4_000_000
-"""A batch ends here whatever its limit: its texts are all in memory at once, and its rows locked while they come."""
-_INLINE = 10_000
-"""Bytes of a payload that is read by the scan itself."""
 
 _GIVEN: Mapping[str, str] = {
     # each with its character set: that of the database, which is the default, may lack most characters
@@ -61,28 +56,23 @@ _GIVEN: Mapping[str, str] = {
 class JoinedExchange:
     """The exchange for MariaDB and MySQL."""
 
-    def __init__(self, db: Database, lease_us: int, packet: int) -> None:
-        """`packet` is how many characters one statement may carry."""
+    def __init__(self, db: Database, lease_us: int) -> None:
         self._db = db
         self._lease_us = lease_us
-        self._packet = packet
         self._held = Held(db)
         self._settler = PortableSettler(db)
         self._in_flight = InFlight(db, lease_us)
         self._copy = _copy(db)
         q, now = db.tables.queue, db.dialect.now()
         self._remove = db.dialect.by_id(delete(q).where(db.dialect.among(q.c.id)), q)
-        size: ColumnElement[int] = func.length(q.c.payload)
-        short = case((size <= _INLINE, q.c.payload))
         ready = (
-            select(q.c.id, q.c.abandoned, q.c.seq, short.label("payload"), q.c.priority_rank, now, size.label("size"))
+            select(q.c.id, q.c.abandoned, q.c.seq, q.c.payload, q.c.priority_rank, now.label("now"))
             .where(q.c.queue == bindparam("p_queue", type_=Text), q.c.status == READY)
             .order_by(q.c.priority_rank, q.c.seq)
             .limit(bindparam("p_limit", type_=Integer))
             .with_for_update(skip_locked=True)
         )
         self._ready = db.dialect.by_index(ready, db.tables.index("ready"))
-        self._long = db.dialect.by_id(select(q.c.id, q.c.payload).where(db.dialect.among(q.c.id)), q)
         at = bindparam("p_now", type_=BigInteger)
         lock = {**taken(db), "locked_at": at, "updated_at": at, "lease_until": at + self._lease_us}
         self._take = db.dialect.by_id(update(q).where(db.dialect.among(q.c.id)).values(lock), q)
@@ -135,7 +125,7 @@ class JoinedExchange:
     def _moved(self, conn: Connection, ends: Sequence[Settlement]) -> bool:
         """Whether all of these were held and went into history; if not, nothing of this transaction may stay."""
         ends = sorted(ends, key=_id)  # as every writer of claimed rows locks them
-        for some in _packets(ends, self._packet):
+        for some in _packets(ends):
             given = json.dumps([_row(s) for s in some], ensure_ascii=False, separators=(",", ":"))
             if conn.execute(self._copy, {"given": given, **self._db.clock()}).rowcount != len(some):
                 return False
@@ -148,19 +138,10 @@ class JoinedExchange:
         rows = conn.execute(self._ready, {"p_queue": queue, "p_limit": limit, **self._db.clock()}).all()
         if not rows:
             return []
-        rows = _bounded(rows[: len(batch_of([row[:2] for row in rows]))])
-        now = rows[0][5]
+        rows = rows[: len(batch_of([row[:2] for row in rows]))]
         given = {"ids": self._db.dialect.ids([row.id for row in rows]), "p_token": token, "p_worker": worker}
-        conn.execute(self._take, {**given, "p_now": now})
-        return _claims([row[:6] for row in self._whole(conn, rows)], token, queue)
-
-    def _whole(self, conn: Connection, rows: Sequence[Any]) -> Sequence[Any]:
-        """The rows with the payloads that the scan left out; they are locked, and so the same."""
-        long = [row.id for row in rows if row.payload is None]
-        if not long:
-            return rows
-        texts = dict(conn.execute(self._long, {"ids": self._db.dialect.ids(long)}).tuples().all())
-        return [row if row.payload is not None else row._replace(payload=texts[row.id]) for row in rows]
+        conn.execute(self._take, {**given, "p_now": rows[0].now})
+        return _claims(rows, token, queue)
 
     def _repair(self, queue: str, worker: str, limit: int) -> Sequence[Claim]:
         """What an earlier call claimed here without hearing of it, with a lease that begins now."""
@@ -215,17 +196,7 @@ def _row(s: Settlement) -> Sequence[Any]:
     return (s.claim.id, s.claim.token, str(s.status), s.result, s.error, s.payload, s.waited_us, s.ran_us)
 
 
-def _bounded(rows: Sequence[Any]) -> Sequence[Any]:
-    """The first rows whose payloads make a batch; at least one."""
-    total = 0
-    for number, row in enumerate(rows):
-        total += row.size
-        if number and total > _BYTES:
-            return rows[:number]
-    return rows
-
-
-def _packets(ends: Sequence[Settlement], packet: int) -> Sequence[Sequence[Settlement]]:
+def _packets(ends: Sequence[Settlement]) -> Sequence[Sequence[Settlement]]:
     """The settlements in order, as many at once as a statement may carry."""
     packets: list[list[Settlement]] = []
     room = 0
@@ -233,7 +204,7 @@ def _packets(ends: Sequence[Settlement], packet: int) -> Sequence[Sequence[Settl
         size = len(s.result or "") + len(s.error or "") + len(s.payload or "")
         if not packets or size > room:
             packets.append([])
-            room = packet
+            room = PACKET
         packets[-1].append(s)
         room -= size
     return packets
