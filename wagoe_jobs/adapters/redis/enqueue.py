@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 
 from wagoe_jobs.adapters.redis.connections import Redis
-from wagoe_jobs.adapters.redis.errors import RefusedData
+from wagoe_jobs.adapters.redis.rows import refusing
 from wagoe_jobs.adapters.redis.scripts import script
 from wagoe_jobs.adapters.redis.sizes import checked_size
 from wagoe_jobs.core.codec import encode_job
@@ -37,10 +37,8 @@ class Enqueuer:
     def one(self, job: Job, delay: timedelta | None = None) -> bool:
         """Whether it was new. Raises InvalidJob, PayloadTooLarge."""
         row = self._rows([job])[0]
-        try:
+        with refusing("job"):
             return bool(self._redis.run(self._insert, _micros(delay), *row) == "1")
-        except RefusedData as exc:
-            raise _refused(exc) from None
 
     def many(self, jobs: Sequence[Job], delay: timedelta | None) -> list[bool]:
         """Whether each was new, in order."""
@@ -48,29 +46,23 @@ class Enqueuer:
         if not rows:
             return []
         calls = [(_micros(delay), *words) for words in _chunks(rows)]
-        try:
+        with refusing("job"):
             replies = (
                 self._redis.run_all(self._insert, calls) if calls[1:] else [self._redis.run(self._insert, *calls[0])]
             )
-        except RefusedData as exc:
-            raise _refused(exc) from None
         return [digit == "1" for digit in "".join(replies)]
 
     def once(self, scope: str, key: str, job: Job, ttl: timedelta, delay: timedelta | None) -> Claimed | Taken:
         row = self._rows([job])[0]
-        try:
+        with refusing("job"):
             taken = self._redis.run(self._once, scope, key, ttl // _US, _micros(delay), *row)
-        except RefusedData as exc:
-            raise _refused(exc) from None
         return Claimed() if taken is None else Taken(taken)
 
     def _rows(self, jobs: Iterable[Job]) -> list[Row]:
         """Raises InvalidJob for what the server would not take, alone or all together."""
         rows = [_row(job) for job in jobs]
-        try:
+        with refusing("job"):
             checked_size(self._redis, (str(row[-1]) for row in rows))
-        except RefusedData as exc:
-            raise _refused(exc) from None
         size = sum(len(str(row[-1])) for row in rows)
         if size > BULK_CHARACTERS:
             raise InvalidJob(
@@ -102,7 +94,3 @@ def _chunks(rows: Sequence[Row]) -> Iterator[list[str | int]]:
 
 def _micros(delay: timedelta | None) -> str | int:
     return "" if delay is None else delay // _US
-
-
-def _refused(exc: RefusedData) -> InvalidJob:
-    return InvalidJob("job", f"redis refuses it: {exc.reason}")

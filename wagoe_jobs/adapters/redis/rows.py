@@ -64,7 +64,7 @@ class Rows:
 
 @contextmanager
 def refusing(path: str) -> Iterator[None]:
-    """Tell the caller about text that redis cannot hold."""
+    """Tell the caller about text that redis cannot hold; `path` says which it is."""
     try:
         yield
     except RefusedData as exc:
