@@ -19,7 +19,7 @@ from wagoe_jobs.lease import LeaseKeeper
 from wagoe_jobs.lookout import Lookout
 from wagoe_jobs.pace import Pace
 from wagoe_jobs.ports import Claim, Settlement
-from wagoe_jobs.slot import Crew, LaneStatus, Slot
+from wagoe_jobs.slot import Crew, LaneStatus, Slot, Timeouts
 from wagoe_jobs.worker import Worker
 
 log = logging.getLogger("wagoe_jobs")
@@ -50,6 +50,7 @@ class Lane(ABC):
         self._keeper = keeper
         self._news = keeper.news
         self._alert = alert
+        self._timeouts = Timeouts()
         self._pace = Pace(count)
         self._count = count
         self._stopping = False
@@ -103,13 +104,13 @@ class Lane(ABC):
 
     def give_up_late(self, now_us: int) -> None:
         """Settle as `timeout` what outlasts its time-out; each such slot is lost, and another takes its place."""
-        for slot in self.crew.slots:
-            if slot.deadline_us and (claim := slot.give_up(now_us)) is not None:
+        for slot in self._timeouts.ended(now_us):
+            if (claim := slot.give_up(now_us)) is not None:
                 self._replace(slot, claim)
 
     def next_look_us(self) -> int:
         """When the watchdog must look again although no result waits, by the monotonic microsecond; zero: never."""
-        return self.crew.next_deadline_us()
+        return self._timeouts.next_us
 
     def overdue_us(self, now_us: int) -> int:
         """How long the oldest finished run has waited for its settlement."""
@@ -187,6 +188,11 @@ class Lane(ABC):
     def _work_done(self) -> tuple[int, int]:
         """How many runs have ended, and how many microseconds they took in all."""
         return self.crew.work_done()
+
+    def _timed(self, slot: Slot) -> None:
+        """A run with a time-out begins in this slot."""
+        self._timeouts.began(slot)
+        self._alert()
 
     def _replace(self, slot: Slot, claim: Claim) -> None:
         log.error("job %s outlasts its time-out: %s is lost to it and replaced", claim.id, slot.name)

@@ -4,6 +4,7 @@ How a slot lives, as a thread or as a task, is its lane's business: `thread_lane
 """
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -44,10 +45,10 @@ class Slot(Seat, ABC):
     `guard` decides between the end of a run and its time-out. `runs` and `busy_us` only ever grow.
     """
 
-    __slots__ = ("_alert", "_guard", "busy_us", "claim", "claimed_us", "lost", "name", "runs")
+    __slots__ = ("_guard", "_tell", "busy_us", "claim", "claimed_us", "lost", "name", "runs")
 
-    def __init__(self, name: str, alert: Callable[[], None]) -> None:
-        """`alert` tells the watchdog that there is a time-out to watch."""
+    def __init__(self, name: str, timed: "Callable[[Slot], None]") -> None:
+        """`timed` is called with this slot when a run with a time-out begins."""
         super().__init__()
         self.name = name
         self.claim: Claim | None = None
@@ -55,12 +56,12 @@ class Slot(Seat, ABC):
         self.runs = 0
         self.busy_us = 0
         self.lost = False
-        self._alert = alert
+        self._tell = timed
         self._guard = Lock()
 
     def timed(self, timeout: timedelta, began_us: int, *, is_async: bool) -> None:
         super().timed(timeout, began_us, is_async=is_async)
-        self._alert()
+        self._tell(self)
 
     def in_time(self) -> bool:
         """Whether the run with a time-out that just ended still counts."""
@@ -88,6 +89,46 @@ class Slot(Seat, ABC):
     def status(self) -> SlotStatus:
         claim = self.claim
         return SlotStatus(name=self.name, job_id=claim.id if claim else None)
+
+
+class Timeouts:
+    """Which slots run something with a time-out.
+
+    A slot tells of itself by `began`. All else is the watchdog's, which has nothing to go through before `next_us`.
+    """
+
+    def __init__(self) -> None:
+        self.next_us = 0
+        """Monotonic microsecond at which the next time-out may end, zero without one; its run may be over by then."""
+        self._begun: deque[Slot] = deque()
+        self._slots: set[Slot] = set()
+
+    def began(self, slot: Slot) -> None:
+        self._begun.append(slot)
+
+    def ended(self, now_us: int) -> Sequence[Slot]:
+        """Those whose time-out is over by now, unless their run was first."""
+        while self._begun:
+            slot = self._begun.popleft()
+            self._slots.add(slot)
+            self._note(slot.deadline_us)
+        return self._looked_through(now_us) if 0 < self.next_us <= now_us else ()
+
+    def _looked_through(self, now_us: int) -> Sequence[Slot]:
+        self._slots = {slot for slot in self._slots if slot.deadline_us}  # one that begins now comes in again
+        self.next_us = 0
+        late = []
+        for slot in self._slots:
+            deadline_us = slot.deadline_us
+            if 0 < deadline_us <= now_us:
+                late.append(slot)
+            else:
+                self._note(deadline_us)
+        return late
+
+    def _note(self, deadline_us: int) -> None:
+        if deadline_us:
+            self.next_us = min(self.next_us, deadline_us) if self.next_us else deadline_us
 
 
 class Crew:
@@ -120,10 +161,6 @@ class Crew:
         """How many runs have ended, and how many microseconds they took in all."""
         slots = self.slots
         return sum([slot.runs for slot in slots]), sum([slot.busy_us for slot in slots])
-
-    def next_deadline_us(self) -> int:
-        """When the next time-out ends, zero without one."""
-        return min([slot.deadline_us for slot in self.slots if slot.deadline_us], default=0)
 
     def running(self) -> Sequence[Claim]:
         """The claims whose handlers are running and still count."""

@@ -129,7 +129,7 @@ class TaskLane(Lane):
         return self._runs, self._busy_us
 
     def _start_slot(self, name: str) -> TaskSlot:
-        slot = TaskSlot(name, self._loop, self._hands, self._alert, self._wake_next)
+        slot = TaskSlot(name, self._loop, self._hands, self._timed, self._wake_next)
         self._loop.call(slot.begin, self._work)
         return slot
 

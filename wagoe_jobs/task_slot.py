@@ -33,10 +33,10 @@ class TaskSlot(Slot):
     __slots__ = ("_handler", "_hands", "_latch", "_life", "_loop", "_task", "_waits", "dismissed", "suspended")
 
     def __init__(
-        self, name: str, loop: LoopThread, hands: Hands, alert: Callable[[], None], waits: Callable[[], None]
+        self, name: str, loop: LoopThread, hands: Hands, timed: Callable[[Slot], None], waits: Callable[[], None]
     ) -> None:
         """`waits` is called on the loop when a run has to wait, which lets other slots run."""
-        super().__init__(name, alert)
+        super().__init__(name, timed)
         self.suspended = False
         self.dismissed = False
         self._loop = loop

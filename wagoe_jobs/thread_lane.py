@@ -26,8 +26,8 @@ class ThreadSlot(Slot):
 
     __slots__ = ("_latch", "_thread")
 
-    def __init__(self, name: str, work: "Callable[[ThreadSlot], None]", alert: Callable[[], None]) -> None:
-        super().__init__(name, alert)
+    def __init__(self, name: str, work: "Callable[[ThreadSlot], None]", timed: Callable[[Slot], None]) -> None:
+        super().__init__(name, timed)
         self._latch = Lock()
         self._latch.acquire()
         self._thread = Thread(target=work, args=(self,), name=name, daemon=True)
@@ -102,7 +102,7 @@ class ThreadLane(Lane):
         self._lookout.close()
 
     def _start_slot(self, name: str) -> ThreadSlot:
-        slot = ThreadSlot(name, self._work, self._alert)
+        slot = ThreadSlot(name, self._work, self._timed)
         slot.start()
         return slot
 
