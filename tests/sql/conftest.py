@@ -12,8 +12,8 @@ from sqlalchemy import Engine, func, select
 from wagoe_jobs.adapters import sql
 from wagoe_jobs.adapters.sql.connections import Database
 from wagoe_jobs.adapters.sql.engines import open_database
-from wagoe_jobs.adapters.sql.queue import SqlQueue
-from wagoe_jobs.adapters.sql.store import SqlStore
+from wagoe_jobs.adapters.sql.queue import SqlJobQueue
+from wagoe_jobs.adapters.sql.store import SqlJobStore
 from wagoe_jobs.clock import ClockOffset, Ids
 from wagoe_jobs.core.job import Job, make_job
 
@@ -40,8 +40,8 @@ class Parts:
         sql.create_jobs_table(self.engine)
         sql.create_recurring_tables(self.engine)
         sql.create_presence_table(self.engine)
-        self.queue: SqlQueue = sql.job_queue(self.engine, clock_offset=self.offset, claim_strategy=self.strategy)
-        self.store: SqlStore = sql.job_store(self.engine, clock_offset=self.offset)
+        self.queue: SqlJobQueue = sql.job_queue(self.engine, clock_offset=self.offset, claim_strategy=self.strategy)
+        self.store: SqlJobStore = sql.job_store(self.engine, clock_offset=self.offset)
         self.db: Database = open_database(self.engine)
 
     def rows(self) -> tuple[int, int]:

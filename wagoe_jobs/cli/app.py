@@ -99,7 +99,7 @@ def worker(
     """Run the worker pools of a container until TERM or INT.
 
     The first signal stops claiming, waits for running handlers as long as jobs.workers.shutdown_timeout_ms says
-    and gives unstarted jobs back; an INT after that ends the process at once.
+    and hands unstarted jobs back; an INT after that ends the process at once.
     """
     set_up(log_level)
     raise typer.Exit(work(container_at(target)))

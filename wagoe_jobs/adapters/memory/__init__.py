@@ -11,7 +11,7 @@ It has no transactions and no second process, so it is for tests and development
 
 from datetime import timedelta
 
-from wagoe_jobs.adapters.memory.keys import MemoryIdempotencyStore
+from wagoe_jobs.adapters.memory.idempotency import MemoryIdempotencyStore
 from wagoe_jobs.adapters.memory.presence import MemoryWorkerPresence
 from wagoe_jobs.adapters.memory.queue import MemoryJobQueue
 from wagoe_jobs.adapters.memory.recurring import MemoryRecurringState

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 from uuid import UUID
 
-from wagoe_jobs.adapters.memory.keys import take_key
+from wagoe_jobs.adapters.memory.idempotency import take_key
 from wagoe_jobs.adapters.memory.line import Row
 from wagoe_jobs.adapters.memory.settling import apply, prepare
 from wagoe_jobs.adapters.memory.state import MemoryState
@@ -224,7 +224,7 @@ class MemoryJobQueue:
         if row.cancel_requested:
             self.state.end(row, Status.CANCELLED, now_us)
         else:
-            self.state.give_back(row, now_us)
+            self.state.put_back(row, now_us)
 
     def _reclaim(self, row: Row, now_us: int) -> Reclaimed:
         row.abandoned += not row.interrupted

@@ -76,7 +76,7 @@ class MemoryState:
         row.token = row.worker = None
         row.interrupted = row.cancel_requested = False
 
-    def give_back(self, row: Row, now_us: int) -> None:
+    def put_back(self, row: Row, now_us: int) -> None:
         """Return the row to its old place in the line."""
         self.release(row)
         row.status = Status.PENDING

@@ -19,7 +19,7 @@ from wagoe_jobs.adapters.redis.connections import CONNECTIONS, PATIENCE, Keep, R
 from wagoe_jobs.adapters.redis.dialling import Direct, Elsewhere, dial_of
 from wagoe_jobs.adapters.redis.idempotency import RedisIdempotencyStore
 from wagoe_jobs.adapters.redis.keys import DEFAULT_PREFIX, Keys
-from wagoe_jobs.adapters.redis.presence import RedisPresence
+from wagoe_jobs.adapters.redis.presence import RedisWorkerPresence
 from wagoe_jobs.adapters.redis.queue import RedisQueue
 from wagoe_jobs.adapters.redis.recurring import RedisRecurringState
 from wagoe_jobs.adapters.redis.server import check_server, version_of, warnings
@@ -121,8 +121,8 @@ def recurring_state(
 
 def worker_presence(
     client: Lent, *, prefix: str = DEFAULT_PREFIX, clock_offset: ClockOffset | None = None
-) -> RedisPresence:
-    return RedisPresence(_redis(client, prefix, Keep(), clock_offset))
+) -> RedisWorkerPresence:
+    return RedisWorkerPresence(_redis(client, prefix, Keep(), clock_offset))
 
 
 def _redis(client: Lent, prefix: str, keep: Keep, clock_offset: ClockOffset | None) -> Redis:

@@ -16,7 +16,7 @@ _FIELDS = ("card", "started", "polled", "running", "count")
 _ASKED_TOGETHER = 500
 
 
-class RedisPresence:
+class RedisWorkerPresence:
     """WorkerPresence, each change one script."""
 
     def __init__(self, redis: Redis) -> None:

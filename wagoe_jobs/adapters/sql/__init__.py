@@ -12,13 +12,13 @@ from wagoe_jobs.adapters.sql import schema as _schema
 from wagoe_jobs.adapters.sql.dialect import WakingDialect
 from wagoe_jobs.adapters.sql.engines import check_pool, connections_needed, open_database, open_engine
 from wagoe_jobs.adapters.sql.exchange import PortableExchange
-from wagoe_jobs.adapters.sql.keys import SqlIdempotencyStore
+from wagoe_jobs.adapters.sql.idempotency import SqlIdempotencyStore
 from wagoe_jobs.adapters.sql.presence import SqlWorkerPresence
-from wagoe_jobs.adapters.sql.queue import SqlQueue, WakingSqlQueue
+from wagoe_jobs.adapters.sql.queue import SqlJobQueue, WakingSqlJobQueue
 from wagoe_jobs.adapters.sql.recurring import SqlRecurringState
 from wagoe_jobs.adapters.sql.rows import micros
-from wagoe_jobs.adapters.sql.stats import SqlStats
-from wagoe_jobs.adapters.sql.store import SqlStore
+from wagoe_jobs.adapters.sql.stats import SqlJobStats
+from wagoe_jobs.adapters.sql.store import SqlJobStore
 from wagoe_jobs.clock import ClockOffset
 from wagoe_jobs.ports import DEFAULT_LEASE
 
@@ -89,7 +89,7 @@ def job_queue(
     table_prefix: str = "",
     clock_offset: ClockOffset | None = None,
     claim_strategy: str = "best",
-) -> SqlQueue:
+) -> SqlJobQueue:
     """The queue; `claim_strategy` "portable" uses the claim that works on every database.
 
     Raises BackendUnavailable, SettingsError.
@@ -98,20 +98,20 @@ def job_queue(
     portable = claim_strategy == "portable"
     exchange = PortableExchange(db, micros(lease)) if portable else db.dialect.exchange(db, micros(lease))
     if isinstance(db.dialect, WakingDialect):
-        return WakingSqlQueue(db, exchange, lease, db.dialect)
-    return SqlQueue(db, exchange, lease)
+        return WakingSqlJobQueue(db, exchange, lease, db.dialect)
+    return SqlJobQueue(db, exchange, lease)
 
 
 def job_store(
     engine: Engine, *, schema: str | None = None, table_prefix: str = "", clock_offset: ClockOffset | None = None
-) -> SqlStore:
-    return SqlStore(open_database(engine, schema=schema, table_prefix=table_prefix, clock_offset=clock_offset))
+) -> SqlJobStore:
+    return SqlJobStore(open_database(engine, schema=schema, table_prefix=table_prefix, clock_offset=clock_offset))
 
 
 def job_stats(
     engine: Engine, *, schema: str | None = None, table_prefix: str = "", clock_offset: ClockOffset | None = None
-) -> SqlStats:
-    return SqlStats(open_database(engine, schema=schema, table_prefix=table_prefix, clock_offset=clock_offset))
+) -> SqlJobStats:
+    return SqlJobStats(open_database(engine, schema=schema, table_prefix=table_prefix, clock_offset=clock_offset))
 
 
 def idempotency_store(

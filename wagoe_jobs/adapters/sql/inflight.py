@@ -31,7 +31,7 @@ class InFlight:
         rows = db.dialect.by_id(update(db.tables.queue).where(among(q.id)), db.tables.queue)
         self._extend = rows.values(lease_until=now + bindparam("p_lease", type_=BigInteger))
         self._mark = rows.values(interrupted=true())
-        self._give_back = rows.values(**released(db), status=READY)
+        self._put_back = rows.values(**released(db), status=READY)
         expired = (
             select(q.id, q.type, q.queue, q.abandoned, q.budget, q.interrupted, q.cancel_requested)
             .where(q.status == PROCESSING, q.lease_until < now)
@@ -62,7 +62,7 @@ class InFlight:
         held = self._held(conn, claims, self._lock)
         cancelled = [id for id, row in held.items() if row.cancel_requested]
         self._history.move(conn, [end(id, Status.CANCELLED) for id in sorted(cancelled)])
-        self._return(conn, self._give_back, sorted(held.keys() - set(cancelled)))
+        self._return(conn, self._put_back, sorted(held.keys() - set(cancelled)))
         return len(held)
 
     def reclaim(self, conn: Connection, limit: int) -> list[Reclaimed]:
@@ -70,7 +70,7 @@ class InFlight:
         judged = [(_reclaimed(row), row) for row in rows]
         self._history.move(conn, [ending for told, row in judged if (ending := _ending(told, row)) is not None])
         back = [row for told, row in judged if _ending(told, row) is None]
-        self._return(conn, self._give_back, sorted(row.id for row in back if row.interrupted))
+        self._return(conn, self._put_back, sorted(row.id for row in back if row.interrupted))
         self._return(conn, self._count, sorted(row.id for row in back if not row.interrupted))
         return [told for told, _ in judged]
 

@@ -12,8 +12,8 @@ from sqlalchemy import Connection
 
 from wagoe_jobs.adapters.sql.connections import Database, Held, RefusedData, refusing, translating
 from wagoe_jobs.adapters.sql.dialect import Exchange, WakingDialect
+from wagoe_jobs.adapters.sql.idempotency import Keys
 from wagoe_jobs.adapters.sql.inflight import InFlight
-from wagoe_jobs.adapters.sql.keys import Keys
 from wagoe_jobs.adapters.sql.rows import job_values, micros
 from wagoe_jobs.adapters.sql.settle import buried
 from wagoe_jobs.adapters.sql.transactions import Transactions
@@ -32,7 +32,7 @@ from wagoe_jobs.ports import (
 )
 
 
-class SqlQueue:
+class SqlJobQueue:
     """JobQueue with leases, transactions and keys."""
 
     def __init__(self, db: Database, exchange: Exchange, lease: timedelta) -> None:
@@ -111,12 +111,12 @@ class SqlQueue:
         return self.settle([Settlement(claim, Status.COMPLETED)])[0] is Answer.APPLIED
 
     def hand_back(self, claims: Sequence[Claim]) -> int:
-        def give(conn: Connection) -> int:
+        def put_back(conn: Connection) -> int:
             held = self._in_flight.hand_back(conn, claims)
             self._tell(conn, [claim.queue for claim in claims])
             return held
 
-        return self._db.write(give) if claims else 0
+        return self._db.write(put_back) if claims else 0
 
     def interrupt(self, claims: Sequence[Claim]) -> int:
         return self._db.write(lambda conn: self._in_flight.interrupt(conn, claims)) if claims else 0
@@ -180,7 +180,7 @@ class SqlQueue:
                 return self._exchange.exchange([buried(settlement, exc)], "", "", 0)[0][0]
 
 
-class WakingSqlQueue(SqlQueue):
+class WakingSqlJobQueue(SqlJobQueue):
     """The same where the database gives news."""
 
     def __init__(self, db: Database, exchange: Exchange, lease: timedelta, dialect: WakingDialect) -> None:

@@ -44,7 +44,7 @@ class Counted(NamedTuple):
     age_us: int | None
 
 
-class SqlStats:
+class SqlJobStats:
     """JobStats."""
 
     def __init__(self, db: Database) -> None:

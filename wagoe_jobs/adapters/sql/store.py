@@ -35,7 +35,7 @@ from wagoe_jobs.core.stored import checked_cursor, checked_page, next_life
 from wagoe_jobs.ports import JobFilter, Page
 
 
-class SqlStore:
+class SqlJobStore:
     """JobStore."""
 
     def __init__(self, db: Database) -> None:
