@@ -162,8 +162,8 @@ def _own_dial(jobs: JobsSettings) -> "Direct | Elsewhere":
         return addresses.dial_host(address, server, slot, timeout=given.timeout, cluster=given.cluster)
     asked = given.sentinel
     own = None if asked.password is None else asked.password.get_secret_value()
-    watchers = addresses.Watchers(asked.service, asked.addresses, asked.username, own)
-    return addresses.dial_watched(watchers, server, timeout=given.timeout)
+    sentinels = addresses.Sentinels(asked.service, asked.addresses, asked.username, own)
+    return addresses.dial_sentinels(sentinels, server, timeout=given.timeout)
 
 
 def _checked_client(jobs: JobsSettings, lent: "Client | RedisCluster") -> "Client | RedisCluster":

@@ -102,11 +102,11 @@ def test_a_server_that_is_not_there_is_told_at_once() -> None:
         pytest.fail("opened")
 
 
-def test_no_watcher_that_answers_is_told() -> None:
-    watchers = {"service": "jobs", "nodes": [f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"]}
+def test_no_sentinel_that_answers_is_told() -> None:
+    sentinels = {"service": "jobs", "nodes": [f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"]}
     with (
         pytest.raises(BackendUnavailable, match="'jobs'"),
-        open_runtime({"provider": "redis", "redis": {"sentinel": watchers}}),
+        open_runtime({"provider": "redis", "redis": {"sentinel": sentinels}}),
     ):
         pytest.fail("opened")
 

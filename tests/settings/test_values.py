@@ -201,7 +201,7 @@ def test_a_later_capability_written_with_its_defaults_asks_for_nothing() -> None
 
 
 REDIS = "redis://jobs@r"
-WATCHERS = {"service": "jobs", "nodes": ["s1:26379"]}
+SENTINELS = {"service": "jobs", "nodes": ["s1:26379"]}
 
 
 @pytest.mark.parametrize(
@@ -213,9 +213,9 @@ WATCHERS = {"service": "jobs", "nodes": ["s1:26379"]}
         ({"url": REDIS, "username": "a"}, "username", "together with url"),
         ({"url": REDIS, "password": "a"}, "password", "together with url"),
         ({"url": REDIS, "ssl": True}, "ssl", "together with url"),
-        ({"url": REDIS, "sentinel": WATCHERS}, "sentinel", "together with url"),
-        ({"host": "r", "sentinel": WATCHERS}, "host", "together with sentinel"),
-        ({"cluster": True, "sentinel": WATCHERS}, "cluster", "together with sentinel"),
+        ({"url": REDIS, "sentinel": SENTINELS}, "sentinel", "together with url"),
+        ({"host": "r", "sentinel": SENTINELS}, "host", "together with sentinel"),
+        ({"cluster": True, "sentinel": SENTINELS}, "cluster", "together with sentinel"),
         ({"cluster": True, "db": 1}, "db", "together with cluster"),
         ({"url": "http://r"}, "url", "redis://user:password@host:6379/0"),
         ({"url": "r:6379"}, "url", "redis://user:password@host:6379/0"),
@@ -253,7 +253,9 @@ def test_a_redis_may_be_told_in_four_ways() -> None:
     url = load(provider="redis", redis={"url": "rediss://u:%40@r:1/2"}).redis.url
     assert url is not None
     assert url.get_secret_value() == "rediss://u:%40@r:1/2"
-    sentinel = load(provider="redis", redis={"sentinel": {**WATCHERS, "nodes": ["s1:26379", "[::1]:5"]}}).redis.sentinel
+    sentinel = load(
+        provider="redis", redis={"sentinel": {**SENTINELS, "nodes": ["s1:26379", "[::1]:5"]}}
+    ).redis.sentinel
     assert sentinel is not None
     assert sentinel.addresses == (("s1", 26379), ("::1", 5))
     cluster = load(provider="redis", redis={"host": "node1", "cluster": True, "prefix": "shop:{jobs}:"}).redis
@@ -265,7 +267,7 @@ def test_a_redis_may_be_told_in_four_ways() -> None:
     [
         ("host = 'a'\nport = 1\npassword = 'x'", {"url": REDIS}, {"url"}),
         ("url = 'redis://r'", {"host": "a"}, {"host"}),
-        ("host = 'a'\nport = 1\nusername = 'u'", {"sentinel": WATCHERS}, {"username", "sentinel"}),
+        ("host = 'a'\nport = 1\nusername = 'u'", {"sentinel": SENTINELS}, {"username", "sentinel"}),
         ("sentinel = {service = 'jobs', nodes = ['a:1']}", {"url": REDIS}, {"url"}),
         ("sentinel = {service = 'jobs', nodes = ['a:1']}", {"sentinel": {"service": "other"}}, {"sentinel"}),
         ("prefix = '{a}'", {"url": REDIS}, {"prefix", "url"}),
@@ -282,7 +284,7 @@ def test_a_stronger_source_may_tell_another_redis(
 
 @pytest.mark.parametrize(
     "redis",
-    [{"url": REDIS}, {"host": "r"}, {"port": 1}, {"password": "x"}, {"sentinel": WATCHERS}, {"cluster": True}],
+    [{"url": REDIS}, {"host": "r"}, {"port": 1}, {"password": "x"}, {"sentinel": SENTINELS}, {"cluster": True}],
 )
 def test_a_redis_without_a_provider_is_refused(redis: dict[str, object]) -> None:
     error = refusal(redis=redis)
@@ -327,8 +329,8 @@ SECRET = "hunter2-4711"
         {"provider": "redis", "redis": {"url": f"redis://:{SECRET}@r:x"}},
         {"provider": "redis", "redis": {"url": f"//:{SECRET}@r"}},
         {"provider": "redis", "redis": {"host": f"redis://:{SECRET}@r"}},
-        {"provider": "redis", "redis": {"sentinel": {**WATCHERS, "password": SECRET}}},
-        {"provider": "redis", "redis": {"sentinel": {**WATCHERS, "nodes": [f"u:{SECRET}@r"]}}},
+        {"provider": "redis", "redis": {"sentinel": {**SENTINELS, "password": SECRET}}},
+        {"provider": "redis", "redis": {"sentinel": {**SENTINELS, "nodes": [f"u:{SECRET}@r"]}}},
         {"db": {"url": [SECRET]}},
         {"db": {"table_prefix": f"{SECRET}!"}},
         {"db": SECRET},

@@ -80,7 +80,7 @@ def _redis_address(jobs: JobsSettings) -> str:
         url = urlsplit(given.url.get_secret_value())
         return urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, "", ""))
     if given.sentinel is not None:
-        return f"redis {given.sentinel.service!r}, whom its watchers know"
+        return f"redis {given.sentinel.service!r}, which its sentinels know"
     return f"redis at {given.host}:{given.port}" if given.names_a_server else "redis, lent or at localhost"
 
 

@@ -54,9 +54,9 @@ class DbSettings(Table):
 
 
 class SentinelSettings(Table):
-    """`jobs.redis.sentinel`: the watchers, of which any tells where the primary of `service` is.
+    """`jobs.redis.sentinel`: the sentinels, of which any tells where the primary of `service` is.
 
-    `username` and `password` are for the watchers themselves; those beside this table are for the servers.
+    `username` and `password` are for the sentinels themselves; those beside this table are for the servers.
     """
 
     service: Text
@@ -66,12 +66,12 @@ class SentinelSettings(Table):
 
     @property
     def addresses(self) -> tuple[tuple[str, int], ...]:
-        """Host and port of each watcher."""
+        """Host and port of each sentinel."""
         return tuple(host_and_port(node) for node in self.nodes)
 
 
 class RedisSettings(Table):
-    """`jobs.redis`: a url, or host and port and what goes with them, or watchers who know the server.
+    """`jobs.redis`: a url, or host and port and what goes with them, or sentinels that know the server.
 
     Not needed when the application lends its client. `timeout_ms` is how long one answer may take.
     """

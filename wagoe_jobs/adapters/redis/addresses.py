@@ -1,4 +1,4 @@
-"""From what settings say to how a server is dialled: one address, the watchers of a fail-over, or a node of a cluster.
+"""From what settings say to how a server is dialled: one address, the sentinels of a primary, or a node of a cluster.
 
 Nothing is connected here. No error quotes a url or a password.
 """
@@ -13,7 +13,7 @@ from redis.connection import Connection, SSLConnection, UnixDomainSocketConnecti
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from wagoe_jobs.adapters.redis.dialling import Address, Direct, Elsewhere, Options, Wire, clustered, watched
+from wagoe_jobs.adapters.redis.dialling import Address, Direct, Elsewhere, Options, Wire, by_sentinels, clustered
 from wagoe_jobs.errors import SettingsError
 
 Kind = Callable[..., Wire]
@@ -36,7 +36,7 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
-class Watchers:
+class Sentinels:
     """The sentinels of a service, and who we are to them."""
 
     service: str
@@ -76,12 +76,12 @@ def dial_host(
     return _of_cluster(server.kind, options, slot) if cluster else Direct(server.kind, options)
 
 
-def dial_watched(watchers: Watchers, server: Server, *, timeout: timedelta) -> Direct | Elsewhere:
-    """The primary that the watchers name, asked for at every connect; with `ssl` they are spoken to in TLS as well."""
-    asked = {"username": watchers.username, "password": watchers.password, "ssl": server.ssl}
+def dial_sentinels(asked: Sentinels, server: Server, *, timeout: timedelta) -> Direct | Elsewhere:
+    """The primary that the sentinels name, asked for at every connect; with `ssl` they are spoken to in TLS as well."""
+    us = {"username": asked.username, "password": asked.password, "ssl": server.ssl}
     make: Callable[..., Sentinel] = Sentinel
-    sentinels = make(list(watchers.nodes), sentinel_kwargs={**asked, **_timed(timeout), "retry": Retry(NoBackoff(), 0)})
-    return watched(server.kind, _options(server, timeout), sentinels, watchers.service)
+    sentinels = make(list(asked.nodes), sentinel_kwargs={**us, **_timed(timeout), "retry": Retry(NoBackoff(), 0)})
+    return by_sentinels(server.kind, _options(server, timeout), sentinels, asked.service)
 
 
 def _of_cluster(kind: Kind, options: Options, slot: int) -> Direct | Elsewhere:

@@ -113,11 +113,11 @@ def dial_of(client: object, slot: int) -> Dial:
     options = _usable(pool.connection_kwargs)
     if isinstance(pool, SentinelConnectionPool):
         kind = SSLConnection if issubclass(pool.connection_class, SSLConnection) else Connection
-        return watched(kind, options, pool.sentinel_manager, pool.service_name)
+        return by_sentinels(kind, options, pool.sentinel_manager, pool.service_name)
     return Direct(pool.connection_class, options)
 
 
-def watched(kind: Callable[..., Wire], options: Options, sentinels: Sentinel, service: str) -> Elsewhere:
+def by_sentinels(kind: Callable[..., Wire], options: Options, sentinels: Sentinel, service: str) -> Elsewhere:
     """The primary that the sentinels name."""
     discover: Callable[[str], Address] = sentinels.discover_master
     return Elsewhere(kind, options, lambda: discover(service))

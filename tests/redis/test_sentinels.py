@@ -1,4 +1,4 @@
-"""Settings that name watchers: the primary is found through them, and found again after a fail-over."""
+"""Settings that name sentinels: the primary is found through them, and found again after a fail-over."""
 
 import signal
 import time
@@ -17,10 +17,10 @@ from wagoe_jobs.ports import JobQueue
 from wagoe_jobs.runtime import open_runtime
 
 SERVICE = "jobs"
-PASSWORD = "of-the-watchers"
+PASSWORD = "of-the-sentinels"
 
 
-class Watcher(Server):
+class SentinelServer(Server):
     """A sentinel with a password of its own, which decides alone: half a second of silence is enough."""
 
     package = "redis-server"
@@ -74,17 +74,17 @@ def replica(primary: RedisServer) -> Iterator[RedisServer]:
 
 
 @pytest.fixture
-def watcher(primary: RedisServer, replica: RedisServer) -> Iterator[Watcher]:
-    with Watcher(primary) as server:
+def sentinel(primary: RedisServer, replica: RedisServer) -> Iterator[SentinelServer]:
+    with SentinelServer(primary) as server:
         yield server
 
 
 @pytest.mark.fault(59)
-def test_a_fail_over_is_followed(primary: RedisServer, watcher: Watcher) -> None:
-    watchers = {"service": SERVICE, "nodes": [f"127.0.0.1:{watcher.port}"], "password": PASSWORD}
+def test_a_fail_over_is_followed(primary: RedisServer, sentinel: SentinelServer) -> None:
+    sentinels = {"service": SERVICE, "nodes": [f"127.0.0.1:{sentinel.port}"], "password": PASSWORD}
     ids = Ids()
     jobs = [make_job("greet", {}, id=ids.new(), now=Clock().now()) for _ in range(2)]
-    with open_runtime({"provider": "redis", "redis": {"sentinel": watchers, "timeout_ms": 2_000}}) as runtime:
+    with open_runtime({"provider": "redis", "redis": {"sentinel": sentinels, "timeout_ms": 2_000}}) as runtime:
         assert runtime.queue.enqueue(jobs[0])
         _until(lambda: _replicated(primary), "the replica does not follow")
         primary.kill()
