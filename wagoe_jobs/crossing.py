@@ -48,6 +48,8 @@ class Crossing:
         self.next_is_alone = False
         """Whether the next job in line is to be claimed by a free slot only."""
         self.settled = 0
+        self.took_us = 0
+        """How long the last answer of the store was waited for."""
         self.polled_us = 0
         """Monotonic microsecond of the last request for work that was answered, zero before it."""
         self._queue = queue
@@ -147,6 +149,7 @@ class Crossing:
     def _offer(self, batch: Sequence[Settlement], call: Callable[[], T]) -> T | None:
         """What the store answered; None after an error, with the batch back in `finished`."""
         self.offered = len(batch)
+        asked_us = monotonic_us()
         try:
             answer = call()
         except Exception as exc:  # noqa: BLE001 - a lane outlives whatever its store does
@@ -158,6 +161,7 @@ class Crossing:
             return None
         finally:
             self.offered = 0
+        self.took_us = monotonic_us() - asked_us
         self._outage.over()
         self.down = False
         return answer

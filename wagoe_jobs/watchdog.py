@@ -20,6 +20,8 @@ SOON = 0.001
 DOWN_TICK = 0.05
 FLUSH_AGE_US = 10_000
 STUCK_US = 20_000
+AGED_US = 30_000
+"""Claims that are here for so long without being started are too many for the slots that do move."""
 
 
 class Watch:
@@ -60,18 +62,22 @@ class Watch:
             head = crossing.ready[0]
         except IndexError:
             return
+        helpless = lane.helpless
         if head is not self._head:
             self._head, self._since_us, self._wakes = head, now_us, 1
-        elif crossing.full:
-            return  # nothing more may be started
-        elif not lane.helpless:
+        elif not (helpless or crossing.full):
             lane.wake(self._wakes)
             self._wakes *= 2
-        elif now_us - self._since_us >= STUCK_US and crossing.io.acquire(blocking=False):
+        if helpless and not crossing.full and self._stays(head[1], now_us) and crossing.io.acquire(blocking=False):
             try:
                 lane.hand_back()
             finally:
                 crossing.io.release()
+
+    def _stays(self, claimed_us: int, now_us: int) -> bool:
+        """Whether the first of the unstarted claims does not move, or has been here for too long although it does."""
+        here_us = now_us - claimed_us - self._lane.crossing.took_us
+        return now_us - self._since_us >= STUCK_US or here_us >= AGED_US
 
     def _keep_listening(self) -> None:
         """See to it that an idle slot listens for news when those that fetch are inside long jobs."""

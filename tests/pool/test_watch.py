@@ -185,6 +185,18 @@ def test_a_claimed_job_never_waits_50_ms_behind_its_like(room: House, ms: int) -
 
 
 @noisy
+def test_a_batch_that_turns_out_slow_is_handed_back_although_it_moves(room: House) -> None:
+    """It was claimed as if its jobs were as quick as those before; each is started, one by one, but much too late."""
+    recorder, watched = recorded(room)
+    room.enqueue_numbers(3_000, "quick")
+    room.enqueue_numbers(300, "sleep")
+    with watched.pool({"quick": nothing, "sleep": lambda args: time.sleep(0.003)}, count=1):
+        until(lambda: len(recorder.settled) >= 3_300)
+    assert max(recorder.claimed) >= 100
+    assert recorder.longest_wait <= 0.05
+
+
+@noisy
 def test_finished_work_is_settled_within_10_ms_while_other_work_runs(room: House) -> None:
     recorder, watched = recorded(room)
     gate = Gate()
