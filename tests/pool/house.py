@@ -1,7 +1,6 @@
 """A store with what tests of workers do to it, and a file that counts runs."""
 
 import os
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
@@ -14,6 +13,7 @@ from uuid import UUID
 from redis import Redis
 from sqlalchemy import Engine, create_engine, inspect, text
 
+from tests.until import until
 from wagoe_jobs.adapters import memory, redis, sql
 from wagoe_jobs.clock import Clock, ClockOffset, Ids
 from wagoe_jobs.core.job import Job, Status, make_job
@@ -23,16 +23,6 @@ from wagoe_jobs.ports import DEFAULT_LEASE, LeasedJobQueue, Runtime
 from wagoe_jobs.registry import Registry
 
 SOON = Backoff(initial=timedelta(milliseconds=20), max_delay=timedelta(milliseconds=50))
-
-
-def until(holds: Callable[[], object], within: float = 20.0) -> Any:
-    """Wait until `holds()` is true, and return it; fails when it does not come true in time."""
-    deadline, pause = time.monotonic() + within, 0.001
-    while not (value := holds()):
-        assert time.monotonic() < deadline, "it did not come true in time"
-        time.sleep(pause)
-        pause = min(0.03, pause * 1.2)
-    return value
 
 
 class Ledger:

@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 
 from tests.pool.conftest import OpenHouse
-from tests.pool.house import Ledger, until
+from tests.pool.house import Ledger
 from tests.pool.test_kill import LEASE, Node
+from tests.until import until
 from wagoe_jobs.core.job import Status
 
 AHEAD = timedelta(minutes=5)

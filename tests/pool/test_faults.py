@@ -11,7 +11,8 @@ import pytest
 from tests.noise import noisy
 from tests.pool.conftest import OpenHouse
 from tests.pool.faulty import CALLED_BY_POOLS, FaultyQueue, When, healthy
-from tests.pool.house import House, Ledger, until
+from tests.pool.house import House, Ledger
+from tests.until import until
 from wagoe_jobs.context import Seat
 from wagoe_jobs.core.job import Status
 from wagoe_jobs.crossing import KEPT_THROUGH_OUTAGE

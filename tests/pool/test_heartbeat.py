@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.pool.house import until
+from tests.until import until
 from wagoe_jobs.adapters import memory
 from wagoe_jobs.clock import Clock, Ids
 from wagoe_jobs.core.codec import encode_job

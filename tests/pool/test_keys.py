@@ -7,8 +7,9 @@ import pytest
 
 from tests.pool.conftest import OpenHouse
 from tests.pool.faulty import FaultyQueue, When, healthy
-from tests.pool.house import House, Ledger, until
+from tests.pool.house import House, Ledger
 from tests.pool.test_pool import Gate
+from tests.until import until
 from wagoe_jobs import Enqueued, Jobs
 from wagoe_jobs.core.job import Status
 from wagoe_jobs.core.outcome import ABANDONED

@@ -14,7 +14,8 @@ import pytest
 
 from tests.noise import noisy
 from tests.pool.conftest import OpenHouse
-from tests.pool.house import House, Ledger, until
+from tests.pool.house import House, Ledger
+from tests.until import until
 from wagoe_jobs.core.job import Job, Status
 from wagoe_jobs.core.outcome import ABANDONED, Patience
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.noise import noisy
-from tests.pool.house import House, Ledger, until
+from tests.pool.house import House, Ledger
+from tests.until import until
 from wagoe_jobs.core.job import Status
 from wagoe_jobs.errors import WiringError
 from wagoe_jobs.pool import WorkerPool

@@ -11,10 +11,11 @@ import pytest
 
 from tests.noise import noisy
 from tests.pool.conftest import OpenHouse
-from tests.pool.house import House, Ledger, until
+from tests.pool.house import House, Ledger
 from tests.pool.test_heartbeat import Faulty
 from tests.pool.test_kill import LEASE, Node
 from tests.pool.test_pool import Gate, nothing
+from tests.until import until
 from wagoe_jobs.core.job import Status, to_micros
 from wagoe_jobs.pool import WorkerPool
 from wagoe_jobs.ports import GONE_AFTER, PresentWorker, Runtime, WorkerPresence

@@ -1,21 +1,15 @@
 """What a settlement is answered that comes again, its first reply lost, after others have had the job."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
-from tests.redis.parts import LINE, Parts, open_parts
+from tests.redis.parts import LINE, Parts
 from wagoe_jobs.core.job import Status
 from wagoe_jobs.ports import Answer, Claim, Settlement
 
 AGAIN = timedelta(seconds=1)
-
-
-@pytest.fixture
-def parts(redis_url: str) -> Iterator[Parts]:
-    with open_parts(redis_url) as opened:
-        yield opened
 
 
 def claimed(parts: Parts) -> Claim:

@@ -13,7 +13,7 @@ import pytest
 from redis import Redis as Client
 
 from tests.proxy import Proxy
-from tests.redis.parts import LINE, Parts, new_job, open_parts
+from tests.redis.parts import LINE, Parts, new_job
 from tests.redis.saboteur import Saboteur
 from tests.servers import RedisServer
 from wagoe_jobs.adapters import redis
@@ -25,12 +25,6 @@ from wagoe_jobs.ports import Answer, Claim, Claimed, Settlement, Taken
 
 HOUR = timedelta(hours=1)
 ROUNDS = 500
-
-
-@pytest.fixture
-def parts(redis_url: str) -> Iterator[Parts]:
-    with open_parts(redis_url) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import timedelta
 from typing import Any
@@ -15,6 +15,7 @@ from redis.exceptions import RedisError
 
 from tests.redis.parts import LINE, Parts, new_job, open_parts
 from tests.servers import RedisServer
+from tests.until import until
 from wagoe_jobs import Registry, WorkerPool
 from wagoe_jobs.adapters import redis
 from wagoe_jobs.core.job import Status
@@ -27,12 +28,6 @@ DOWN = 2.0
 
 
 @pytest.fixture
-def parts(redis_url: str) -> Iterator[Parts]:
-    with open_parts(redis_url) as opened:
-        yield opened
-
-
-@pytest.fixture
 def own_server() -> Iterator[RedisServer]:
     """A server that only this test bends."""
     with RedisServer(persistent=False) as server:
@@ -41,13 +36,6 @@ def own_server() -> Iterator[RedisServer]:
 
 def runtime_of(server: redis.Redis, queue: Any) -> Runtime:
     return Runtime(provider="redis", queue=queue, store=redis.job_store(server), stats=redis.job_stats(server))
-
-
-def within(seconds: float, condition: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < give_up, f"it did not come to pass within {seconds:.0f} s"
-        time.sleep(0.02)
 
 
 def accepted(parts: Parts) -> bool:
@@ -114,15 +102,15 @@ def test_a_primary_that_became_a_replica_and_came_back(own_server: RedisServer) 
         with WorkerPool(runtime, registry, queues=[LINE], count=4):
             source = threading.Thread(target=enqueue, name="source")
             source.start()
-            within(SECONDS, lambda: len(runs) > 50)
+            until(lambda: len(runs) > 50, within=SECONDS)
             client.execute_command("REPLICAOF", "127.0.0.1", "1")
             time.sleep(DOWN)
             client.execute_command("REPLICAOF", "NO", "ONE")
             before = len(runs)
-            within(SECONDS, lambda: len(runs) > before + 20)
+            until(lambda: len(runs) > before + 20, within=SECONDS)
             stop.set()
             source.join()
-            within(SECONDS, lambda: set(kept) <= set(runs))
+            until(lambda: set(kept) <= set(runs), within=SECONDS)
         assert refusals
         assert all("READONLY" in reason or "UNBLOCKED" in reason for reason in refusals)
         assert queue.size(LINE) == 0
@@ -138,7 +126,7 @@ def test_a_full_memory_refuses_and_room_is_used_at_once(own_server: RedisServer)
             parts.client.config_set("maxmemory", 1)
         assert parts.queue.size(LINE) == 0
         parts.client.config_set("maxmemory", 0)
-        within(SECONDS, lambda: accepted(parts))
+        until(lambda: accepted(parts), within=SECONDS)
 
 
 def test_a_server_that_cannot_save_refuses_and_is_used_once_it_can() -> None:
@@ -148,10 +136,10 @@ def test_a_server_that_cannot_save_refuses_and_is_used_once_it_can() -> None:
         with refused(parts, "MISCONF"):
             server.folder.chmod(0o500)
             parts.client.bgsave()
-            within(SECONDS, lambda: parts.client.info("persistence")["rdb_last_bgsave_status"] == "err")
+            until(lambda: parts.client.info("persistence")["rdb_last_bgsave_status"] == "err", within=SECONDS)
         server.folder.chmod(0o700)
         parts.client.bgsave()
-        within(SECONDS, lambda: accepted(parts))
+        until(lambda: accepted(parts), within=SECONDS)
 
 
 @pytest.mark.fault(19)
@@ -186,7 +174,7 @@ def test_work_goes_on_after_each_restart() -> None:
         for number in range(1, 4):
             assert parts.queue.enqueue(new_job())
             server.restart()
-            within(SECONDS, lambda: accepted(parts))
+            until(lambda: accepted(parts), within=SECONDS)
             assert parts.queue.size(LINE) == 2 * number
 
 
@@ -207,7 +195,7 @@ def test_more_slots_than_connections_is_slow_and_not_stuck(redis_url: str) -> No
         registry.register("greet", greet)
         queue.enqueue_many([new_job() for _ in range(200)])
         with WorkerPool(runtime_of(server, queue), registry, queues=[LINE], count=8):
-            within(30, lambda: len(done) == 200)
+            until(lambda: len(done) == 200, within=30)
         assert queue.size("elsewhere") == 200
 
 

@@ -26,12 +26,6 @@ HOUR = timedelta(hours=1)
 LUA = Path(scripts.__file__).parent / "lua"
 
 
-@pytest.fixture
-def parts(redis_url: str) -> Iterator[Parts]:
-    with open_parts(redis_url) as opened:
-        yield opened
-
-
 @contextmanager
 def longest_script(client: Client) -> Iterator[list[int]]:
     """A list that gets, at the end, the microseconds of the longest script that ran meanwhile."""

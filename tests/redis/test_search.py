@@ -20,12 +20,6 @@ MANY = 50_000
 LONGEST = timedelta(milliseconds=20)
 
 
-@pytest.fixture
-def parts(redis_url: str) -> Iterator[Parts]:
-    with open_parts(redis_url) as opened:
-        yield opened
-
-
 def through(jobs: JobStore, wanted: JobFilter, limit: int) -> Iterator[Job]:
     """All jobs of all pages."""
     cursor: str | None = None

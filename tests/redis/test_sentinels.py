@@ -1,8 +1,7 @@
 """Settings that name sentinels: the primary is found through them, and found again after a fail-over."""
 
 import signal
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from tests.servers import RedisServer, Server
+from tests.until import until
 from wagoe_jobs.clock import Clock, Ids
 from wagoe_jobs.core.job import Job, make_job
 from wagoe_jobs.errors import BackendUnavailable
@@ -86,19 +86,12 @@ def test_a_fail_over_is_followed(primary: RedisServer, sentinel: SentinelServer)
     jobs = [make_job("greet", {}, id=ids.new(), now=Clock().now()) for _ in range(2)]
     with open_runtime({"provider": "redis", "redis": {"sentinel": sentinels, "timeout_ms": 2_000}}) as runtime:
         assert runtime.queue.enqueue(jobs[0])
-        _until(lambda: _replicated(primary), "the replica does not follow")
+        until(lambda: _replicated(primary), within=30, otherwise="the replica does not follow")
         primary.kill()
         with pytest.raises(BackendUnavailable):
             runtime.queue.enqueue(jobs[1])
-        _until(lambda: _enqueued(runtime.queue, jobs[1]), "nobody took over")
+        until(lambda: _enqueued(runtime.queue, jobs[1]), within=30, otherwise="nobody took over")
         assert runtime.queue.size("default") == 2
-
-
-def _until(condition: Callable[[], bool], otherwise: str) -> None:
-    give_up = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < give_up, otherwise
-        time.sleep(0.1)
 
 
 def _replicated(primary: RedisServer) -> bool:

@@ -3,7 +3,6 @@
 import os
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
 from typing import Any
@@ -20,12 +19,6 @@ from wagoe_jobs.errors import BackendUnavailable
 NOTHING = timedelta(0)
 SHORT = timedelta(milliseconds=50)
 LONG = timedelta(seconds=10)
-
-
-@pytest.fixture
-def parts(redis_url: str) -> Iterator[Parts]:
-    with open_parts(redis_url) as opened:
-        yield opened
 
 
 def soon(act: Any) -> threading.Timer:

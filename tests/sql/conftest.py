@@ -1,6 +1,5 @@
 """What the tests of the SQL store share: jobs to store, and parts over one engine."""
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -80,16 +79,3 @@ def postgres_parts(postgres_engine: Engine, open_parts: Callable[..., Parts]) ->
 @pytest.fixture
 def sqlite_parts(sqlite_engine: Engine, open_parts: Callable[..., Parts]) -> Parts:
     return open_parts(sqlite_engine)
-
-
-@pytest.fixture
-def until() -> Callable[[Callable[[], bool]], None]:
-    """`until(condition)` waits for it, at most ten seconds."""
-
-    def wait(condition: Callable[[], bool]) -> None:
-        give_up = time.monotonic() + 10
-        while not condition():
-            assert time.monotonic() < give_up, "it did not come to pass"
-            time.sleep(0.01)
-
-    return wait

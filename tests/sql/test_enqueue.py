@@ -10,6 +10,7 @@ from sqlalchemy import Connection, event
 
 from tests.conftest import Engines
 from tests.sql.conftest import LINE, Parts, new_job
+from tests.until import until
 from wagoe_jobs.adapters.sql.settle import PortableSettler
 from wagoe_jobs.core.job import Status
 from wagoe_jobs.errors import BackendUnavailable, InvalidJob
@@ -27,7 +28,7 @@ def waits_for_a_lock(parts: Parts) -> Callable[[], bool]:
     return waiting
 
 
-def test_an_enqueue_that_waited_for_the_move_to_history_is_a_duplicate(postgres_parts: Parts, until: Any) -> None:
+def test_an_enqueue_that_waited_for_the_move_to_history_is_a_duplicate(postgres_parts: Parts) -> None:
     parts, job = postgres_parts, new_job()
     parts.queue.enqueue(job)
     claims = parts.queue.claim(LINE, "w", 1)

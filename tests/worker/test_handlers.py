@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.pool.conftest import OpenHouse
-from tests.pool.house import SOON, House, until
+from tests.pool.house import SOON, House
+from tests.until import until
 from tests.worker.conftest import Run
 from wagoe_jobs.context import JobContext
 from wagoe_jobs.core.job import TENANT_ID, Priority, Status

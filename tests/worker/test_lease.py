@@ -12,8 +12,9 @@ import pytest
 from tests.noise import noisy
 from tests.pool.conftest import OpenHouse
 from tests.pool.faulty import FaultyQueue, When, healthy
-from tests.pool.house import House, Ledger, until
+from tests.pool.house import House, Ledger
 from tests.pool.test_pool import Gate
+from tests.until import until
 from wagoe_jobs.context import JobContext
 from wagoe_jobs.core.job import Status
 from wagoe_jobs.errors import BackendUnavailable
