@@ -10,6 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import repeat
 from threading import Lock
 from typing import TypeVar
@@ -18,7 +19,7 @@ from wagoe_jobs.context import monotonic_us
 from wagoe_jobs.errors import BackendUnavailable
 from wagoe_jobs.lease import LeaseKeeper
 from wagoe_jobs.outage import Outage
-from wagoe_jobs.ports import Answer, Claim, LeasedJobQueue, Settlement
+from wagoe_jobs.ports import BATCH_LIMIT, Answer, Claim, LeasedJobQueue, Settlement
 
 log = logging.getLogger("wagoe_jobs")
 
@@ -94,8 +95,10 @@ class Crossing:
         With `ahead`, no slot is free yet. A job that was abandoned before is then put back: it may end this
         process too, so it is left for a slot that can start it at once.
         """
+        if not self._settle_batches((len(self.finished) - 1) // BATCH_LIMIT):
+            return 0
         sent_us = monotonic_us()
-        batch = self._taken()
+        batch = self._taken(BATCH_LIMIT)
         done = self._offer(batch, lambda: self._queue.exchange(batch, self._name, self._worker, limit))
         if done is None:
             return 0
@@ -115,14 +118,7 @@ class Crossing:
     def settle(self) -> bool:
         """Settle what is finished; False when the store did not take it. Raises nothing."""
         self._offer_aside()
-        batch = self._taken()
-        if not batch:
-            return True
-        answers = self._offer(batch, lambda: self._queue.settle(batch))
-        if answers is None:
-            return False
-        self._answered(batch, answers)
-        return True
+        return self._settle_batches(-(-len(self.finished) // BATCH_LIMIT))
 
     def hand_back(self) -> None:
         """Hand back what has not been started. Raises nothing."""
@@ -133,9 +129,10 @@ class Crossing:
 
     def hand_back_rest(self) -> None:
         """Hand back what could not be handed back before; it is not run meanwhile, since it may be another's by now."""
-        claims = self._rest
-        if claims and self._offer((), lambda: self._queue.hand_back(claims)) is not None:
-            self._rest = []
+        while claims := self._rest[:BATCH_LIMIT]:
+            if self._offer((), partial(self._queue.hand_back, claims)) is None:
+                return
+            del self._rest[: len(claims)]
             self._keeper.release(claims)
 
     def drop(self, claim: Claim) -> None:
@@ -143,8 +140,19 @@ class Crossing:
         self._keeper.release([claim])
         log.warning("the claim of job %s was lost: its run is dropped here, and another's counts", claim.id)
 
-    def _taken(self) -> list[Settlement]:
-        return [self.finished.popleft() for _ in range(len(self.finished))]
+    def _settle_batches(self, count: int) -> bool:
+        """Settle so many batches, of a size that every store takes; False when it did not take one."""
+        for _ in range(count):
+            batch = self._taken(BATCH_LIMIT)
+            answers = self._offer(batch, partial(self._queue.settle, batch))
+            if answers is None:
+                return False
+            self._answered(batch, answers)
+        return True
+
+    def _taken(self, most: int | None = None) -> list[Settlement]:
+        waiting = len(self.finished)
+        return [self.finished.popleft() for _ in range(waiting if most is None else min(most, waiting))]
 
     def _offer(self, batch: Sequence[Settlement], call: Callable[[], T]) -> T | None:
         """What the store answered; None after an error, with the batch back in `finished`."""

@@ -9,7 +9,7 @@ A pool outlives whatever its store does; it cannot interrupt a handler that does
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
@@ -29,7 +29,7 @@ from wagoe_jobs.lane import Lane
 from wagoe_jobs.lease import LeaseKeeper
 from wagoe_jobs.lookout import Lookout
 from wagoe_jobs.loop_thread import LoopThread
-from wagoe_jobs.ports import Claim, LeasedJobQueue, Runtime, WorkerPresence
+from wagoe_jobs.ports import BATCH_LIMIT, Claim, LeasedJobQueue, Runtime, WorkerPresence
 from wagoe_jobs.registry import Registry
 from wagoe_jobs.slot import LaneStatus
 from wagoe_jobs.task_lane import TaskLane
@@ -240,7 +240,7 @@ class WorkerPool:
             log.error("%d handlers still run, and the store is down: their jobs are left to their leases", len(claims))
             return
         try:
-            held = self._queue.interrupt(claims)
+            held = sum(self._queue.interrupt(batch) for batch in _batches(claims))
             log.warning("%d handlers still run: their jobs are left to be reclaimed, uncharged", held)
         except JobsError as exc:
             log.error("%d handlers still run, and their jobs could not be marked: %s", len(claims), exc)
@@ -248,6 +248,12 @@ class WorkerPool:
     def _warn_if_idle(self) -> None:
         if not self._registry.job_types():
             log.warning("the registry is empty: these workers can run nothing and park whatever they claim")
+
+
+def _batches(claims: Sequence[Claim]) -> Iterator[Sequence[Claim]]:
+    """Parts of a size that every store takes."""
+    for start in range(0, len(claims), BATCH_LIMIT):
+        yield claims[start : start + BATCH_LIMIT]
 
 
 def _leased(queue: object) -> LeasedJobQueue:
