@@ -43,7 +43,6 @@ def of_wagoe(url: str) -> Iterator[Callable[[], int]]:
     with open_runtime(read_jobs({"provider": "redis", "redis": {"url": url}})) as runtime:
 
         def unfinished() -> int:
-            queues = runtime.stats.job_stats().queues
-            return sum(sum(queue.waiting.values()) + queue.scheduled + queue.in_flight for queue in queues)
+            return sum(queue.to_do for queue in runtime.stats.job_stats().queues)
 
         yield unfinished

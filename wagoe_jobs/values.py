@@ -113,6 +113,11 @@ class QueueStats:
     mean: timedelta | None
     p95: timedelta | None
 
+    @property
+    def to_do(self) -> int:
+        """How many jobs are work still to do: ready, scheduled or in flight."""
+        return sum(self.waiting.values()) + self.scheduled + self.in_flight
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatsTotals:

@@ -46,7 +46,7 @@ class Show:
         ready = sum(sum(queue.waiting.values()) for queue in stats.queues)
         scheduled = sum(queue.scheduled for queue in stats.queues)
         in_flight = sum(queue.in_flight for queue in stats.queues)
-        total = stats.processed + ready + scheduled + in_flight
+        total = stats.processed + sum(queue.to_do for queue in stats.queues)
         self._progress.update(self._lines, completed=sent, total=lines)
         self._progress.update(self._jobs, completed=stats.processed, total=total if sent == lines else None)
         if not self._console.is_terminal and time.monotonic() - self._said >= LINE_SECONDS:

@@ -240,7 +240,7 @@ def _stats(runtime: Runtime) -> StatsTotals | None:
 
 
 def _left(stats: StatsTotals) -> int:
-    return sum(sum(queue.waiting.values()) + queue.scheduled + queue.in_flight for queue in stats.queues)
+    return sum(queue.to_do for queue in stats.queues)
 
 
 def _say_how_to_look(prefix: str, show: Show) -> None:

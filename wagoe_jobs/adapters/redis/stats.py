@@ -102,4 +102,4 @@ class RedisJobStats:
 
 def _is_used(stats: QueueStats) -> bool:
     """Whether the queue holds work or history."""
-    return bool(sum(stats.waiting.values()) + stats.scheduled + stats.in_flight + stats.processed)
+    return bool(stats.to_do + stats.processed)
