@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import httpx
 
@@ -71,7 +71,7 @@ class Feeder:
         self._error: BaseException | None = None
         self.fed = Fed()
 
-    def __enter__(self) -> "Feeder":
+    def __enter__(self) -> Self:
         for thread in self._threads:
             thread.start()
         return self

@@ -11,11 +11,11 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from examples.shop.feed import COLUMNS
 from examples.shop.order import CATALOGUE
 
 SEED = 20_260_301
 ORDERS = 2_500
-COLUMNS = ("order", "name", "email", "street", "postcode", "town", "country", "articles")
 Row = Sequence[str]
 
 
