@@ -4,7 +4,7 @@ Each is imported when it is asked for, so that a program loads the drivers of it
 is opened here is closed in reverse; an engine or a client that the application lends is left open.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, assert_never
@@ -36,6 +36,19 @@ def open_runtime(
     jobs = _jobs_of(settings)
     with ExitStack() as opened:
         yield _opened(jobs, engine, redis_client, opened)
+
+
+def redis_server(runtime: Runtime) -> tuple[str, Sequence[str]]:
+    """The kind and version of the server behind provider = redis, and what is wrong with it for jobs, a sentence each.
+
+    Raises BackendUnavailable, and WiringError for another provider.
+    """
+    from wagoe_jobs.adapters.redis import version_of, warnings
+    from wagoe_jobs.adapters.redis.queue import RedisQueue
+
+    if not isinstance(runtime.queue, RedisQueue):
+        raise WiringError(f"the jobs are not in redis: the provider is {runtime.provider}")
+    return version_of(runtime.queue.redis), warnings(runtime.queue.redis)
 
 
 def _jobs_of(settings: "JobsSettings | Settings | Mapping[str, object]") -> JobsSettings:

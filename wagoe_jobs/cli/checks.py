@@ -1,7 +1,6 @@
 """`wagoe-jobs check`: what can be known before a node starts, each as one finding. Nothing is changed."""
 
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
@@ -13,6 +12,7 @@ from wagoe_jobs.cli.exits import Exit, code_of
 from wagoe_jobs.cli.opened import Files, open_database, open_store, settings_of
 from wagoe_jobs.cli.packages import overwritten_msgpack
 from wagoe_jobs.errors import JobsError
+from wagoe_jobs.runtime import redis_server
 from wagoe_jobs.settings import JobsSettings
 
 _MAKE = "the first node makes it, or `wagoe-jobs db upgrade`"
@@ -65,9 +65,7 @@ def _handlers(jobs: JobsSettings, types: Sequence[str] | None, *, imported: bool
 
 def _redis_checks(jobs: JobsSettings, target: str | None, files: Files) -> Iterator[Finding]:
     with open_store(target, files) as runtime:
-        adapter = import_module("wagoe_jobs.adapters.redis")  # the runtime has loaded it; other providers go without
-        server = getattr(runtime.queue, "redis", None)
-        version, warnings = adapter.version_of(server), adapter.warnings(server)
+        version, warnings = redis_server(runtime)
     yield Finding("store", "ok", f"{_redis_address(jobs)}: {version} answers")
     for warning in warnings:
         yield Finding("store", "note", warning)
