@@ -20,7 +20,7 @@ from wagoe_jobs.cli.exits import LEGEND, Exit, code_of
 from wagoe_jobs.cli.failed import failed_app
 from wagoe_jobs.cli.jobs import jobs_app, retry
 from wagoe_jobs.cli.logs import LEVELS, set_up
-from wagoe_jobs.cli.opened import open_client, settings_of
+from wagoe_jobs.cli.opened import Files, open_client, settings_of
 from wagoe_jobs.cli.options import AppOption, FilesOption, JsonOption, PriorityOption
 from wagoe_jobs.cli.output import Output, ReaderGone, complain, mend_streams, plain
 from wagoe_jobs.cli.overview import queues_app, status, types, workers
@@ -143,14 +143,19 @@ def enqueue(
             key=key,
             ttl=taken,
         )
-    _, types = settings_of(target, settings)
-    if types is not None and type not in types and (meant := nearest(type, types)):
-        complain(f"no handler here for {type!r}{meant}")
+    _doubt(type, target, settings)
     output = Output(as_json=as_json)
     if as_json:
         output.document({"id": str(made), "duplicate": made.duplicate})
     else:
         output.line(f"{made}{' (a duplicate: nothing was added)' if made.duplicate else ''}")
+
+
+def _doubt(type: str, target: str | None, files: Files) -> None:
+    """Say so where a type that has no handler is almost that of one."""
+    _, types = settings_of(target, files)
+    if types is not None and type not in types and (meant := nearest(type, types)):
+        complain(f"no handler here for {type!r}{meant}")
 
 
 @app.command()
