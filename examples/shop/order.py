@@ -62,8 +62,10 @@ def _printable(text: str) -> str:
     return text
 
 
+_ATOM, _LABEL = "[A-Za-z0-9_+-]+", "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"
+EMAIL = rf"^{_ATOM}(\.{_ATOM})*@{_LABEL}(\.{_LABEL})+$"
 Line = Annotated[str, Field(max_length=120), AfterValidator(_printable)]
-Code = Annotated[str, Field(pattern=r"^[A-Z0-9-]{1,20}$")]
+Code = Annotated[str, Field(pattern=r"^[A-Z0-9][A-Z0-9-]{0,19}$")]  # names a file, too
 
 
 class Wanted(BaseModel):
@@ -82,7 +84,7 @@ class Order(BaseModel):
 
     order: Code
     name: Line
-    email: Annotated[str, Field(max_length=120, pattern=r"^[A-Za-z0-9._+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$")]
+    email: Annotated[str, Field(max_length=120, pattern=EMAIL)]
     street: Annotated[str, Field(max_length=200), AfterValidator(_printable)]
     postcode: Annotated[str, Field(max_length=20), AfterValidator(_printable)]
     town: Line

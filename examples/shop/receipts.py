@@ -23,6 +23,8 @@ from wagoe_jobs import Contribution, Failure, JobContext, Success, handler, ref
 TYPE = "write-receipt"
 MAX_RETRIES = 3
 NO_CARRIER = "no-carrier"
+UNFOLDED = SMTP.clone(max_line_length=998)
+"""The longest lines that mail may have: a quoted name that is folded loses its quotes, and may name a reader more."""
 
 
 class ReceiptSettings(BaseModel):
@@ -69,9 +71,9 @@ def receipt(placed: Placed, parcel: str, sender: str) -> EmailMessage:
     """The mail; equal for equal orders."""
     order = placed.order
     total = sum(quantity * cents for _, quantity, cents in placed.lines)
-    mail = EmailMessage(policy=SMTP)
+    mail = EmailMessage(policy=UNFOLDED if order["name"].isascii() else SMTP)
     mail["From"] = sender
-    mail["To"] = Address(display_name=order["name"], addr_spec=order["email"])
+    mail["To"] = Address(display_name=_undecoded(order["name"]), addr_spec=order["email"])
     mail["Subject"] = f"Your order {order['number']}"
     mail["Date"] = formatdate(order["placed_s"], usegmt=True)
     mail["Message-ID"] = f"<{order['number']}@{sender.rpartition('@')[2]}>"
@@ -80,6 +82,11 @@ def receipt(placed: Placed, parcel: str, sender: str) -> EmailMessage:
     total_line = f"{'':6}{'together':<24} {_euros(total):>10}"
     mail.set_content("\n".join([*goods, total_line, "", f"Parcel {parcel} goes to", "", *address, ""]))
     return mail
+
+
+def _undecoded(name: str) -> str:
+    """The name, but for the sign of an encoded word: the mail package decodes one, and what is in it may end a line."""
+    return name.replace("=?", "= ?")
 
 
 def configure(settings: ReceiptSettings, enabled: frozenset[str]) -> Contribution:
