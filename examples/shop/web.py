@@ -2,8 +2,9 @@
 
     python -m examples.shop.web --port 8000      or any ASGI server: examples.shop.web:app
 
-    POST /orders       an order as JSON: 201 taken, 200 taken before, 400 no JSON, 409 another order has its number
-                       or its Idempotency-Key, 413 too long, 422 a bad order, 503 closed: come again after Retry-After
+    POST /orders       an order as JSON: 201 taken, 200 taken before, 400 no JSON, 408 too slow, 409 another order has
+                       its number or its Idempotency-Key, 413 too long, 422 a bad order, 503 closed: come again after
+                       Retry-After
     GET  /orders/A1    the order, and what its jobs are at
     POST /reports      {"name": "sales"}: enqueues a report, once for each name
     GET  /             what there is
@@ -12,6 +13,8 @@ An answer always says what is wrong as {"error": ...}. No answer at all means: s
 """
 
 import argparse
+import asyncio
+import json
 import signal
 import socket
 from collections.abc import AsyncIterator, Sequence
@@ -23,7 +26,8 @@ import uvicorn
 from pydantic import BaseModel, ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
@@ -31,7 +35,7 @@ from containers.web import container
 from examples.shop import receipts, reports, stock
 from examples.shop.checkout import AWAY, Checkout, Closed, Conflict
 from examples.shop.database import Database
-from examples.shop.order import Order
+from examples.shop.order import Order, OrderNumber
 from examples.shop.reports import ReportName
 from wagoe_jobs.client import Jobs
 from wagoe_jobs.node import running
@@ -39,6 +43,8 @@ from wagoe_jobs.node import running
 M = TypeVar("M", bound=BaseModel)
 
 LONGEST_BODY = 64 * 1024
+BODY_SECONDS = 20.0
+LONGEST_REASON = 300
 KEY_LIMIT = 200
 RETRY_AFTER = "1"
 
@@ -65,7 +71,7 @@ async def get_order(request: Request) -> Response:
     database: Database = request.app.state.database
     jobs: Jobs = request.app.state.jobs
     number = request.path_params["number"]
-    placed = await run_in_threadpool(database.order, number)
+    placed = await run_in_threadpool(database.order, number) if _is_number(number) else None
     if placed is None:
         raise Refusal(404, f"there is no order {number}")
     work = {type: await jobs.aget(database.job_id(type, number)) for type in (receipts.TYPE, stock.TYPE)}
@@ -89,7 +95,9 @@ async def get_index(request: Request) -> Response:
 def read(model: type[M], body: bytes) -> M:
     """The body as the model has it. Raises Refusal with the first thing that is wrong, by its path."""
     try:
-        return model.model_validate_json(body)
+        made = model.model_validate_json(body)
+        json.loads(body, object_pairs_hook=_each_once)
+        return made
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         path = ".".join(str(step) for step in first["loc"])
@@ -98,18 +106,49 @@ def read(model: type[M], body: bytes) -> M:
         raise Refusal(status, f"{path}: {reason}" if path else reason) from None
 
 
+def _each_once(pairs: list[tuple[str, object]]) -> None:
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        raise Refusal(422, f"{max(names, key=names.count)}: is there more than once")
+
+
+def _is_number(text: str) -> bool:
+    """Whether an order may have this number; a database need not take every other text."""
+    try:
+        OrderNumber(order=text)
+    except ValidationError:
+        return False
+    return True
+
+
 async def _body(request: Request) -> bytes:
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LONGEST_BODY:
-            raise Refusal(413, f"an order has at most {LONGEST_BODY:,} bytes")
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > LONGEST_BODY:
+                    raise Refusal(413, f"a request has at most {LONGEST_BODY:,} bytes")
+    except TimeoutError:
+        raise Refusal(408, f"a request must be there within {BODY_SECONDS:.0f} s") from None
+    except ClientDisconnect:  # nobody reads this answer; without it the log would have a trace
+        raise Refusal(400, "the request ended too early") from None
     return bytes(body)
 
 
 def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)
-    return JSONResponse({"error": str(error)}, error.status)
+    return JSONResponse({"error": str(error)[:LONGEST_REASON]}, error.status)
+
+
+def _unknown(_: Request, error: Exception) -> Response:
+    """What the router refuses: an address, or a method."""
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
+
+def _broken(_: Request, error: Exception) -> Response:
+    return JSONResponse({"error": "the web node is broken: see its log"}, 500)
 
 
 def _conflict(_: Request, error: Exception) -> Response:
@@ -137,7 +176,13 @@ app = Starlette(
         Route("/orders/{number}", get_order),
         Route("/reports", post_report, methods=["POST"]),
     ],
-    exception_handlers={Refusal: _refused, Conflict: _conflict, **dict.fromkeys((Closed, *AWAY), _closed)},
+    exception_handlers={
+        Refusal: _refused,
+        Conflict: _conflict,
+        HTTPException: _unknown,
+        Exception: _broken,
+        **dict.fromkeys((Closed, *AWAY), _closed),
+    },
     lifespan=_lifespan,
 )
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -33,7 +34,7 @@ ORDER = {
 
 @contextmanager
 def web_node(folder: Path, **environment: str) -> Iterator[httpx.Client]:
-    """A client of a node that runs inside the block, and stops with code 0."""
+    """A client of a node that runs inside the block, and stops with code 0, having logged no trace."""
     port = free_port()
     command = [sys.executable, "-W", "error", "-m", "examples.shop.web", "--port", str(port)]
     known = {**os.environ, "SHOP_FOLDER": str(folder), **environment}
@@ -48,6 +49,7 @@ def web_node(folder: Path, **environment: str) -> Iterator[httpx.Client]:
             process.terminate()
             _, said = process.communicate(timeout=30)
     assert process.returncode == 0, said
+    assert "Traceback" not in said, said
 
 
 def _await(client: httpx.Client, process: "subprocess.Popen[str]") -> None:
@@ -147,7 +149,10 @@ BAD = [
     ({"name": " "}, "name: must not be empty"),
     ({"street": "x" * 201}, "street: "),
     ({"email": "ann at example.org"}, "email: "),
+    ({"email": "ann..jansen@example.org"}, "email: "),
+    ({"email": "ann@-example.org"}, "email: "),
     ({"country": "nl"}, "country: "),
+    ({"order": "-RF"}, "order: "),
     ({"order": "../../etc/passwd"}, "order: "),
     ({"order": "A1\n"}, "order: "),
     ({"extra": 1}, "extra: "),
@@ -176,6 +181,31 @@ def test_a_body_that_is_no_order_is_refused(web: httpx.Client, body: bytes, stat
     assert answer.json()["error"]
 
 
+def test_a_name_that_stands_twice_is_refused(web: httpx.Client):
+    twice = json.dumps(order("W1")).encode()[:-1]
+    for more in (b', "town": "Delft"}', b', "order": "E1"}'):
+        answer = web.post("/orders", content=twice + more)
+        assert answer.status_code == 422
+        assert answer.json()["error"].endswith(": is there more than once")
+    assert web.get("/orders/W1").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "status"),
+    [("GET", "/nothing", 404), ("PUT", "/orders", 405), ("GET", "/orders/%00", 404), ("GET", "/orders/a1", 404)],
+)
+def test_every_refusal_is_a_document(web: httpx.Client, method: str, address: str, status: int):
+    answer = web.request(method, address)
+    assert answer.status_code == status
+    assert answer.json()["error"]
+
+
+def test_a_customer_who_goes_away_in_the_middle_leaves_no_trace(web: httpx.Client):
+    with socket.create_connection((web.base_url.host, web.base_url.port or 0)) as customer:
+        customer.sendall(b'POST /orders HTTP/1.1\r\nHost: shop\r\nContent-Length: 900\r\n\r\n{"order"')
+    assert web.get("/").status_code == 200
+
+
 def test_a_report_is_enqueued_once_for_each_name(web: httpx.Client):
     first, again = (web.post("/reports", json={"name": "monday"}).json() for _ in range(2))
     assert (first["job"], first["duplicate"], again["duplicate"]) == (again["job"], False, True)
@@ -190,6 +220,7 @@ def test_while_the_database_is_down_it_answers_503_and_takes_no_half_order(tmp_p
     with PostgresServer() as server, server.database() as url:
         with web_node(tmp_path, WAGOE_JOBS__DB__URL=url) as client:
             assert client.post("/orders", json=order("H1")).status_code == 201
+            assert client.get("/orders/%00").status_code == 404
             server.kill()
             closed = client.post("/orders", json=order("H2"))
             assert (closed.status_code, closed.headers["retry-after"]) == (503, "1")
