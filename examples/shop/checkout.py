@@ -84,8 +84,9 @@ class Checkout:
             with self._database.engine.begin() as tx:
                 # a write first: in SQLite a transaction that begins by reading could find itself overtaken
                 tx.execute(_NEW_ORDER, {**_row(order, key), "handed_over": self._together})
-                tx.execute(_NEW_LINE, _line_rows(order))
+                # by article, as the stock is booked: each locks the articles that it names, and neither waits in a ring
                 tx.execute(_NEW_MOVEMENT, _movement_rows(order))
+                tx.execute(_NEW_LINE, _line_rows(order))
                 if self._together:
                     self._enqueue(order.order, tx)
         except IntegrityError:

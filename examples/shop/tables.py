@@ -65,7 +65,10 @@ movements = Table(
     Column("number", _NUMBER, ForeignKey(orders.c.number), primary_key=True),
     Column("article", _NUMBER, ForeignKey(articles.c.code), primary_key=True),
     Column("quantity", Integer, nullable=False),
-    Column("booked", Boolean, nullable=False, index=True),
+    Column("booked", Boolean, nullable=False),
     **_EXACT,
 )
-"""What each order takes from the stock; `booked` once `articles.on_hand` is less by it."""
+"""What each order takes from the stock; `booked` once `articles.on_hand` is less by it.
+
+No index on it: MariaDB would lock the gaps in that, and new orders and bookings would wait for one another in a ring.
+"""
