@@ -189,6 +189,8 @@ def test_half_a_surrogate_pair_is_refused_as_text_and_not_as_an_outage(parts: Pa
     for ask in (
         lambda: parts.queue.peek(HALF),
         lambda: parts.queue.size(HALF),
+        lambda: parts.queue.claim(HALF, "ann", 1),
+        lambda: parts.queue.wake_up(HALF),  # type: ignore[attr-defined]
         lambda: parts.stats.queue_stats(HALF),
         lambda: parts.stats.job_history(HALF),
         lambda: parts.idempotency.seen("scope", HALF),

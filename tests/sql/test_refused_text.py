@@ -8,7 +8,7 @@ import pytest
 from tests.sql.conftest import Parts
 from wagoe_jobs.adapters import sql
 from wagoe_jobs.errors import InvalidJob
-from wagoe_jobs.ports import Beat, JobFilter, Schedule
+from wagoe_jobs.ports import Beat, JobFilter, Schedule, WakingJobQueue
 
 HALF = "\ud800"
 HOUR = timedelta(hours=1)
@@ -39,6 +39,13 @@ def test_half_a_surrogate_pair_is_refused_as_text_and_not_as_an_outage(parts: Pa
     with pytest.raises(InvalidJob, match="the database refuses it") as refused:
         ask(parts)
     assert refused.value.path == path
+
+
+def test_no_waiting_place_is_made_for_a_name_that_is_no_text(postgres_parts: Parts) -> None:
+    queue = postgres_parts.queue
+    assert isinstance(queue, WakingJobQueue)
+    with pytest.raises(InvalidJob, match="queue: the database refuses it"):
+        queue.wake_up(HALF)
 
 
 def _schedule() -> Schedule:

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from wagoe_jobs.adapters.redis.connections import Link, Redis, packed
 from wagoe_jobs.adapters.redis.errors import FOREIGN, unavailable
+from wagoe_jobs.adapters.redis.rows import refusing
 from wagoe_jobs.errors import BackendUnavailable
 
 _GRACE = 1.0
@@ -29,6 +30,8 @@ class TokenWatch:
     def __init__(self, redis: Redis, queue: str) -> None:
         self._redis = redis
         self._list = redis.keys.wake(queue)
+        with refusing("queue"):
+            self._pop = packed(("LPOP", self._list))
         self._link = Link(redis.dial)
         self._client_id: int | None = None
         self._broke = False
@@ -81,13 +84,14 @@ class TokenWatch:
 
     def _taken(self) -> bool:
         """Whether news was there already."""
-        [token] = self._link.ask(packed(("LPOP", self._list)))
+        [token] = self._link.ask(self._pop)
         return self._link.checked(token) is not None
 
     def _readable(self, conn: Any, until: float) -> bool:
         """Wait for the reply; False when the time is over, or the wait was interrupted."""
         while not conn.can_read(0):  # also what a layer above the socket holds already
             left = until - time.monotonic()
+            # the driver shows no socket, and its own wait ends for nobody
             ready, _, _ = select.select([conn._sock, self._here], [], [], max(0.0, left))
             if self._here in ready or left <= 0:
                 return bool(conn.can_read(0))

@@ -188,7 +188,8 @@ class WakingSqlJobQueue(SqlJobQueue):
         self._news = dialect
 
     def wake_up(self, queue: str) -> WakeUp:
-        return self._news.wake_up(self._db, queue)
+        with refusing("queue"), translating(self._db.dialect):
+            return self._news.wake_up(self._db, queue)
 
 
 def _rows(jobs: Sequence[Job], delay: timedelta | None) -> list[dict[str, object]]:
