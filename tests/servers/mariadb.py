@@ -87,7 +87,7 @@ class MariaDbServer(Server):
 
     def _drop(self, name: str) -> None:
         """Whoever still has a transaction open there would otherwise keep it for as long as they like."""
-        with self._cursor() as cursor:
+        with self.cursor() as cursor:
             cursor.execute("SELECT id FROM information_schema.processlist WHERE db = %s", [name])
             for (connection,) in cursor.fetchall():
                 with suppress(pymysql.OperationalError):  # it may have left by itself
@@ -95,11 +95,12 @@ class MariaDbServer(Server):
             cursor.execute(f"DROP DATABASE {name}")
 
     def _execute(self, statement: str) -> None:
-        with self._cursor() as cursor:
+        with self.cursor() as cursor:
             cursor.execute(statement)
 
     @contextmanager
-    def _cursor(self) -> Iterator[Cursor]:
+    def cursor(self) -> Iterator[Cursor]:
+        """Of one who may do everything, and whose every statement commits."""
         connection = pymysql.connect(
             host="127.0.0.1", port=self.port, user="jobs", connect_timeout=5, read_timeout=30, autocommit=True
         )

@@ -1,7 +1,7 @@
 """What MariaDB has of its own: collations, snapshots, gaps, row counts, packets, versions."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -21,7 +21,7 @@ from wagoe_jobs.adapters.sql.exchange import PortableExchange
 from wagoe_jobs.adapters.sql.mysql import MySQL
 from wagoe_jobs.adapters.sql.mysql_exchange import JoinedExchange
 from wagoe_jobs.core.job import Status
-from wagoe_jobs.errors import BackendUnavailable, NotATransaction, SettingsError
+from wagoe_jobs.errors import BackendUnavailable, InvalidJob, NotATransaction, SettingsError
 from wagoe_jobs.ports import Answer, Claim, Claimed, Hold, Settlement, Taken, WakingJobQueue
 from wagoe_jobs.testing import contract
 
@@ -373,7 +373,7 @@ class TestPackets:
     def test_what_is_more_than_a_packet_goes_in_several(self, parts: Parts) -> None:
         jobs = [new_job(metadata={"long": "\U0001f600" * 400_000}) for _ in range(12)]  # 19 MB
         assert all(parts.queue.enqueue_many(jobs))
-        claims = parts.queue.claim(LINE, "w", 12)
+        claims = [claim for _ in jobs for claim in parts.queue.claim(LINE, "w", 1)]
         result = '"' + "\\\\" * 450_000 + '"'
         ends = [Settlement(claim, Status.COMPLETED, result=result) for claim in claims]
         assert parts.queue.settle(ends) == [Answer.APPLIED] * 12
@@ -387,6 +387,74 @@ class TestPackets:
         assert parts.queue.settle(ends) == [Answer.APPLIED] * 3
         statuses = sorted(str(job.status) for job in parts.store.search().jobs)
         assert statuses == ["completed", "completed", "failed"]
+
+    def test_a_batch_ends_before_its_texts_fill_the_memory(self, parts: Parts) -> None:
+        sizes = [900_000] * 7 + [20] * 5
+        jobs = [new_job(metadata={"long": "#" * size}) for size in sizes]
+        parts.queue.enqueue_many(jobs)
+        batches: list[list[Claim]] = []
+        while claims := parts.queue.claim(LINE, "w", 400):
+            batches.append(list(claims))
+        assert [claim.id for batch in batches for claim in batch] == [str(job.id) for job in jobs]
+        assert [len(batch) for batch in batches] == [4, 8]
+        payloads = [claim.payload for batch in batches for claim in batch]
+        assert [payload.count("#") for payload in payloads] == sizes
+        assert parts.queue.settle(completed(batches[0] + batches[1])) == [Answer.APPLIED] * 12
+
+
+@pytest.fixture
+def small_packets(mariadb: MariaDbServer) -> Iterator[None]:
+    """For connections made meanwhile."""
+    with mariadb.cursor() as cursor:
+        cursor.execute("SELECT @@GLOBAL.max_allowed_packet")
+        [(usual,)] = cursor.fetchall()
+        cursor.execute("SET GLOBAL max_allowed_packet = 1048576")
+        yield
+        cursor.execute(f"SET GLOBAL max_allowed_packet = {usual}")
+
+
+@pytest.mark.usefixtures("small_packets")
+class TestSmallPackets:
+    @pytest.mark.parametrize("before", [0, 1])  # a connection that has been used hears of the refusal in another way
+    def test_a_job_that_is_more_is_refused_and_others_are_stored(self, before: int, parts: Parts) -> None:
+        for _ in range(before):
+            assert parts.queue.enqueue(new_job(metadata={"long": "x" * 900_000}))
+        with pytest.raises(InvalidJob, match="max_allowed_packet"):
+            parts.queue.enqueue_many([new_job(), new_job(metadata={"long": "\U0001f600" * 300_000})])
+        assert parts.rows() == (before, 0)
+        assert all(parts.queue.enqueue_many([new_job(metadata={"long": "é" * 100_000}) for _ in range(20)]))
+
+    @pytest.mark.parametrize("status", [Status.COMPLETED, Status.RETRYING])
+    def test_a_settlement_that_is_more_is_buried_alone(self, status: Status, parts: Parts) -> None:
+        parts.queue.enqueue_many([new_job() for _ in range(12)])
+        claims = parts.queue.claim(LINE, "w", 12)
+        ends = [Settlement(claim, Status.COMPLETED, result='"' + "x" * 200_000 + '"') for claim in claims]
+        long = "\U0001f600" * 300_000
+        payload = None if status.terminal else claims[5].payload.replace("ann", long)
+        ends[5] = Settlement(claims[5], status, payload=payload, result=f'"{long}"' if status.terminal else None)
+        assert parts.queue.settle(ends) == [Answer.APPLIED] * 12
+        [dead] = parts.store.failed_jobs().jobs
+        assert str(dead.id) == claims[5].id
+        assert dead.error is not None
+        assert "max_allowed_packet" in dead.error.message
+        assert parts.rows() == (0, 12)
+
+
+class TestCharacters:
+    URL_OPTIONS = "?charset=utf8mb3"
+
+    def test_an_engine_that_would_lose_some_is_refused(self, mariadb_url: str, engines: Engines) -> None:
+        engine = engines(mariadb_url + self.URL_OPTIONS, connect_args={"init_command": "SET sql_mode = ''"})
+        with pytest.raises(SettingsError, match=r"utf8mb3.*charset=utf8mb4"):
+            sql.create_jobs_table(engine)
+
+    def test_a_transaction_that_would_lose_some_is_refused(
+        self, parts: Parts, mariadb_url: str, engines: Engines
+    ) -> None:
+        engine = engines(mariadb_url + self.URL_OPTIONS, connect_args={"init_command": "SET sql_mode = ''"})
+        with engine.begin() as tx, pytest.raises(NotATransaction, match=r"utf8mb3.*charset=utf8mb4"):
+            parts.queue.enqueue_in_tx(tx, [new_job(metadata={"said": "\U0001f600"})])
+        assert parts.rows() == (0, 0)
 
 
 def mysql_plans(parts: Parts, work: Callable[[], object]) -> list[tuple[str, list[Any]]]:

@@ -225,6 +225,8 @@ def translated(error: Exception, dialect: Dialect) -> JobsError | RefusedData:
     match dialect.verdict(error):
         case Verdict.DATA:
             return RefusedData(reason)
+        case Verdict.TOO_LONG:
+            return RefusedData("it is longer than one statement may be (max_allowed_packet)")
         case Verdict.SCHEMA:
             return SchemaMismatch(f"{reason}: run `wagoe-jobs db upgrade`")
         case _:

@@ -42,6 +42,8 @@ class Verdict(Enum):
     """Another transaction was in the way; the same again may succeed."""
     DATA = auto()
     """A value cannot be stored as it is."""
+    TOO_LONG = auto()
+    """The same, since a statement with it is more than the server reads."""
     SCHEMA = auto()
     """A table or column is not there."""
     DUPLICATE = auto()

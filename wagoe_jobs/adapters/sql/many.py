@@ -54,12 +54,14 @@ def _positional(text: str) -> tuple[str, Sequence[str]]:
     return _NAMED.sub("%s", text), _NAMED.findall(text)
 
 
-def chunked(rows: Sequence[Mapping[str, Any]], most: int, text: str) -> Iterator[Sequence[Mapping[str, Any]]]:
+def chunked(
+    rows: Sequence[Mapping[str, Any]], most: int, text: str, packet: int = PACKET
+) -> Iterator[Sequence[Mapping[str, Any]]]:
     """The rows in order, as many at once as a packet takes; `text` names the value that may be long."""
     first, size = 0, 0
     for number, row in enumerate(rows):
         size += len(row[text] or "")
-        if number > first and (number - first == most or size > PACKET):
+        if number > first and (number - first == most or size > packet):
             yield rows[first:number]
             first, size = number, len(row[text] or "")
     if rows:

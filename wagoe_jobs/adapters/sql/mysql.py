@@ -44,11 +44,13 @@ from wagoe_jobs.adapters.sql.many import Together
 from wagoe_jobs.adapters.sql.mysql_enqueue import OWN, MarkedEnqueuer
 from wagoe_jobs.adapters.sql.mysql_exchange import JoinedExchange
 from wagoe_jobs.adapters.sql.mysql_hints import hinted
+from wagoe_jobs.adapters.sql.mysql_packets import USUAL, characters, too_long
 from wagoe_jobs.adapters.sql.tables import Shape, Tables
-from wagoe_jobs.errors import SettingsError
+from wagoe_jobs.errors import NotATransaction, SettingsError
 
 _ISOLATION = "READ COMMITTED"
 _STRICT = "STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION"
+_SPEAKS = "speaks {}, in which characters are lost without an error: add charset=utf8mb4 to its URL"
 _LOCK_SECONDS = 10
 """How long a creator of tables waits for another."""
 
@@ -57,9 +59,9 @@ _RETRY = frozenset({1020, 1205, 1213, 1412, 1614, 3572})
 _DUPLICATE = frozenset({1062, 1586})
 _SCHEMA = frozenset({1054, 1146})
 _DATA = frozenset(
-    {1048, 1118, 1153, 1264, 1265, 1292, 1300, 1364, 1366, 1367, 1406, 1644, 1690, 3140, 3141, 3819, 3988, 4025}
+    {1048, 1118, 1264, 1265, 1292, 1300, 1364, 1366, 1367, 1406, 1644, 1690, 3140, 3141, 3819, 3988, 4025}
 )
-"""NULL, row size, packet size, range, truncation, character sets, triggers, JSON, CHECK constraints."""
+"""NULL, row size, range, truncation, character sets, triggers, JSON, CHECK constraints."""
 
 
 class MySQL:
@@ -75,6 +77,7 @@ class MySQL:
         self._isolated = False
         self._autocommit = False
         self._step = 1
+        self._packet = USUAL
 
     def now(self) -> ColumnElement[int]:
         # UTC_TIMESTAMP is that of the statement's start, and knows no time zone of the session
@@ -94,6 +97,7 @@ class MySQL:
         bound_waits(driver(conn), timeout)
         conn.exec_driver_sql(f"SET SESSION TRANSACTION ISOLATION LEVEL {_ISOLATION}")
         conn.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {_lock_seconds(timeout)}")
+        self._note_packet(conn)  # it may have changed with a restart of the server
         conn.commit()
 
     def insert_new(self, table: Table, values: Mapping[str, Any]) -> Insert:
@@ -126,10 +130,17 @@ class MySQL:
             self._isolated = conn.get_isolation_level() == _ISOLATION
             self._fit(conn.dialect.server_version_info or (), getattr(conn.dialect, "is_mariadb", False))
             self._step = conn.exec_driver_sql("SELECT @@auto_increment_increment").scalar_one()
+            self._note_packet(conn)
+            spoken = conn.exec_driver_sql("SELECT @@character_set_client").scalar_one()
             found = wanted or conn.dialect.default_schema_name
+            if _loses(driver(conn), spoken):
+                raise SettingsError("jobs.db", f"the engine {_SPEAKS.format(spoken)}")
         if found is None:
             raise SettingsError("jobs.db.url", "names no database: write it behind the host, or set jobs.db.schema")
         return found
+
+    def _note_packet(self, conn: Connection) -> None:
+        self._packet = conn.exec_driver_sql("SELECT @@max_allowed_packet").scalar_one()
 
     def _fit(self, version: tuple[Any, ...], mariadb: bool) -> None:
         self.skips_locked = version >= ((10, 6) if mariadb else (8, 0, 17))
@@ -162,7 +173,9 @@ class MySQL:
             conn.execute(select(func.release_lock(name)))
 
     def begin_in(self, conn: Connection, tables: Tables) -> None:
-        """Every transaction may write."""
+        """Every transaction may write. Raises NotATransaction for one whose connection would spoil text."""
+        if _loses(raw := driver(conn), raw.charset):
+            raise NotATransaction(f"the Connection {_SPEAKS.format(raw.charset)}")
 
     def in_transaction(self, conn: Connection) -> bool:
         return not conn.dialect.detect_autocommit_setting(driver(conn))
@@ -185,6 +198,8 @@ class MySQL:
             return Verdict.DUPLICATE
         if code in _SCHEMA:
             return Verdict.SCHEMA
+        if too_long(error, self._packet):
+            return Verdict.TOO_LONG
         if code in _DATA or isinstance(error, DataError | IntegrityError):
             return Verdict.DATA
         return Verdict.DOWN
@@ -193,10 +208,12 @@ class MySQL:
         """Pools poll."""
 
     def enqueuer(self, db: Database) -> Enqueuer:
-        return MarkedEnqueuer(db)
+        return MarkedEnqueuer(db, characters(self._packet))
 
     def exchange(self, db: Database, lease_us: int) -> Exchange:
-        return JoinedExchange(db, lease_us) if self.skips_locked else PortableExchange(db, lease_us)
+        if not self.skips_locked:
+            return PortableExchange(db, lease_us)
+        return JoinedExchange(db, lease_us, characters(self._packet))
 
 
 def mysql_options(url: URL, timeout: timedelta) -> Mapping[str, Any]:
@@ -217,6 +234,11 @@ def mysql_options(url: URL, timeout: timedelta) -> Mapping[str, Any]:
             ),
         },
     }
+
+
+def _loses(raw: Any, spoken: str) -> bool:
+    """Whether this driver's connection sends characters that a server which expects `spoken` turns into others."""
+    return bool(raw.encoding == "utf8" and spoken != "utf8mb4")
 
 
 def bound_waits(raw: Any, timeout: timedelta) -> None:

@@ -31,8 +31,10 @@ _NEVER = 2**63 - 1
 class MarkedEnqueuer:
     """`Enqueuer` for MariaDB and MySQL."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Database, packet: int) -> None:
+        """`packet` is how many characters one statement may carry."""
         self._db = db
+        self._packet = packet
         q, s = db.tables.queue, db.tables.store
         mark = bindparam("p_mark", type_=String)
         # the column is empty until a run is settled, and no claim has this token
@@ -51,7 +53,7 @@ class MarkedEnqueuer:
     def insert(self, conn: Connection, rows: Rows) -> Sequence[bool]:
         answers, fresh = first_times(rows, set())
         stored: set[str] = set()
-        for some in chunked(fresh, _AT_ONCE, "p_payload"):
+        for some in chunked(fresh, _AT_ONCE, "p_payload", self._packet):
             stored |= self._insert_some(conn, some)
         return [new and row["p_id"] in stored for new, row in zip(answers, rows, strict=True)]
 

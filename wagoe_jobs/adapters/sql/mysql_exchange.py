@@ -1,7 +1,8 @@
 """Settle and claim on MariaDB and MySQL in one transaction of five statements, on a connection that is kept for it.
 
 What is settled goes to the server as one JSON text, which it joins with the queue: copied into history, then deleted.
-The next batch is read by a scan that locks what nobody else is claiming, and marked by its keys. When a count says
+The next batch is read by a scan that locks what nobody else is claiming, and marked by its keys; long payloads are
+asked for when it is known how many of them make a batch. When a count says
 that a claim is no longer held, the transaction begins again by the settler that looks at each row.
 
 A claim whose reply was lost is found again by its token before the next one of that queue is sent.
@@ -34,11 +35,16 @@ from sqlalchemy import (
 from wagoe_jobs.adapters.sql.claim import batch_of, new_token, taken
 from wagoe_jobs.adapters.sql.connections import Conflict, Database, Held
 from wagoe_jobs.adapters.sql.inflight import InFlight
-from wagoe_jobs.adapters.sql.many import PACKET
 from wagoe_jobs.adapters.sql.settle import PortableSettler, in_order
 from wagoe_jobs.adapters.sql.tables import PROCESSING, READY
 from wagoe_jobs.errors import BackendUnavailable
 from wagoe_jobs.ports import Answer, Claim, Settlement
+
+_BYTES = 4_000_000
+"""A batch ends here whatever its limit: its texts are all in memory at once, and its rows locked while they come."""
+_MOST = 10_000
+_INLINE = 10_000
+"""Bytes of a payload that is read by the scan itself."""
 
 _GIVEN: Mapping[str, str] = {
     # each with its character set: that of the database, which is the default, may lack most characters
@@ -56,23 +62,28 @@ _GIVEN: Mapping[str, str] = {
 class JoinedExchange:
     """The exchange for MariaDB and MySQL."""
 
-    def __init__(self, db: Database, lease_us: int) -> None:
+    def __init__(self, db: Database, lease_us: int, packet: int) -> None:
+        """`packet` is how many characters one statement may carry."""
         self._db = db
         self._lease_us = lease_us
+        self._packet = packet
         self._held = Held(db)
         self._settler = PortableSettler(db)
         self._in_flight = InFlight(db, lease_us)
         self._copy = _copy(db)
         q, now = db.tables.queue, db.dialect.now()
         self._remove = db.dialect.by_id(delete(q).where(db.dialect.among(q.c.id)), q)
+        size: ColumnElement[int] = func.length(q.c.payload)
+        short = case((size <= _INLINE, q.c.payload))
         ready = (
-            select(q.c.id, q.c.abandoned, q.c.seq, q.c.payload, q.c.priority_rank, now.label("now"))
+            select(q.c.id, q.c.abandoned, q.c.seq, short.label("payload"), q.c.priority_rank, now, size.label("size"))
             .where(q.c.queue == bindparam("p_queue", type_=Text), q.c.status == READY)
             .order_by(q.c.priority_rank, q.c.seq)
             .limit(bindparam("p_limit", type_=Integer))
             .with_for_update(skip_locked=True)
         )
         self._ready = db.dialect.by_index(ready, db.tables.index("ready"))
+        self._long = db.dialect.by_id(select(q.c.id, q.c.payload).where(db.dialect.among(q.c.id)), q)
         at = bindparam("p_now", type_=BigInteger)
         lock = {**taken(db), "locked_at": at, "updated_at": at, "lease_until": at + self._lease_us}
         self._take = db.dialect.by_id(update(q).where(db.dialect.among(q.c.id)).values(lock), q)
@@ -83,6 +94,7 @@ class JoinedExchange:
         self._again = db.dialect.by_id(update(q).where(*mine).values(again), q)
         found = select(q.c.id, q.c.abandoned, q.c.seq, q.c.payload, q.c.priority_rank, q.c.locked_at.label("now"))
         self._found_again = db.dialect.by_id(found.where(*mine).order_by(q.c.priority_rank, q.c.seq), q)
+        self._reach = _MOST
         # by queue, the tokens of claims whose replies were lost: one process may have several pools on it
         self._unanswered: dict[str, deque[str]] = defaultdict(deque)
 
@@ -125,7 +137,7 @@ class JoinedExchange:
     def _moved(self, conn: Connection, ends: Sequence[Settlement]) -> bool:
         """Whether all of these were held and went into history; if not, nothing of this transaction may stay."""
         ends = sorted(ends, key=_id)  # as every writer of claimed rows locks them
-        for some in _packets(ends):
+        for some in _packets(ends, self._packet):
             given = json.dumps([_row(s) for s in some], ensure_ascii=False, separators=(",", ":"))
             if conn.execute(self._copy, {"given": given, **self._db.clock()}).rowcount != len(some):
                 return False
@@ -135,13 +147,26 @@ class JoinedExchange:
         return True
 
     def _claim(self, conn: Connection, token: str, queue: str, worker: str, limit: int) -> list[Claim]:
-        rows = conn.execute(self._ready, {"p_queue": queue, "p_limit": limit, **self._db.clock()}).all()
-        if not rows:
+        most = min(limit, self._reach)
+        found = conn.execute(self._ready, {"p_queue": queue, "p_limit": most, **self._db.clock()}).all()
+        if not found:
             return []
+        rows = _bounded(found)
+        # long payloads are read to be measured: not many more of them the next time than will be claimed
+        self._reach = min(_MOST, 2 * (self._reach if rows is found else len(rows)))
         rows = rows[: len(batch_of([row[:2] for row in rows]))]
+        now = rows[0][5]
         given = {"ids": self._db.dialect.ids([row.id for row in rows]), "p_token": token, "p_worker": worker}
-        conn.execute(self._take, {**given, "p_now": rows[0].now})
-        return _claims(rows, token, queue)
+        conn.execute(self._take, {**given, "p_now": now})
+        return self._whole(conn, _claims([row[:6] for row in rows], token, queue))
+
+    def _whole(self, conn: Connection, claims: list[Claim]) -> list[Claim]:
+        """The claims with the payloads that the scan left out; their rows are locked, and so the same."""
+        long = [claim.id for claim in claims if claim.payload is None]
+        if not long:
+            return claims
+        texts = dict(conn.execute(self._long, {"ids": self._db.dialect.ids(long)}).all())
+        return [claim._replace(payload=texts.get(claim.id, claim.payload)) for claim in claims]
 
     def _repair(self, queue: str, worker: str, limit: int) -> Sequence[Claim]:
         """What an earlier call claimed here without hearing of it, with a lease that begins now."""
@@ -196,7 +221,17 @@ def _row(s: Settlement) -> Sequence[Any]:
     return (s.claim.id, s.claim.token, str(s.status), s.result, s.error, s.payload, s.waited_us, s.ran_us)
 
 
-def _packets(ends: Sequence[Settlement]) -> Sequence[Sequence[Settlement]]:
+def _bounded(rows: Sequence[Any]) -> Sequence[Any]:
+    """The first rows whose payloads make a batch; at least one."""
+    total = 0
+    for number, row in enumerate(rows):
+        total += row.size
+        if number and total > _BYTES:
+            return rows[:number]
+    return rows
+
+
+def _packets(ends: Sequence[Settlement], packet: int) -> Sequence[Sequence[Settlement]]:
     """The settlements in order, as many at once as a statement may carry."""
     packets: list[list[Settlement]] = []
     room = 0
@@ -204,7 +239,7 @@ def _packets(ends: Sequence[Settlement]) -> Sequence[Sequence[Settlement]]:
         size = len(s.result or "") + len(s.error or "") + len(s.payload or "")
         if not packets or size > room:
             packets.append([])
-            room = PACKET
+            room = packet
         packets[-1].append(s)
         room -= size
     return packets
