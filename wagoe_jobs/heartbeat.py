@@ -23,7 +23,7 @@ from wagoe_jobs.core.clean import clean
 from wagoe_jobs.core.codec import type_of
 from wagoe_jobs.core.job import NAME_LIMIT
 from wagoe_jobs.errors import Undecodable
-from wagoe_jobs.outage import Outage
+from wagoe_jobs.outage import Outage, part_from
 from wagoe_jobs.ports import RUNNING_LIMIT, Beat, Claim, RunningJob, WorkerCard, WorkerPresence
 
 log = logging.getLogger("wagoe_jobs")
@@ -79,7 +79,7 @@ class Heartbeat:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._closing.set()
-        self._thread.join()
+        part_from(self._thread)
 
     def _run(self) -> None:
         while not self._closing.wait(self._turn()):

@@ -13,7 +13,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Self
 
-from wagoe_jobs.outage import Outage
+from wagoe_jobs.outage import Outage, part_from
 from wagoe_jobs.ports import BATCH_LIMIT, LeasedJobQueue, Reclaimed
 
 log = logging.getLogger("wagoe_jobs")
@@ -85,7 +85,7 @@ class Housekeeper:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-        self._thread.join()
+        part_from(self._thread)
 
     def stop(self) -> None:
         """Begin nothing more; what has begun goes on."""

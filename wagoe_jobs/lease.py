@@ -12,7 +12,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Self
 
-from wagoe_jobs.outage import Outage
+from wagoe_jobs.outage import Outage, part_from
 from wagoe_jobs.ports import Claim, Hold, LeasedJobQueue
 
 CHUNK = 1000
@@ -46,7 +46,7 @@ class LeaseKeeper:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._closing.set()
-        self._thread.join()
+        part_from(self._thread)
 
     def hold(self, claims: Iterable[Claim]) -> None:
         """Renew these from now on."""

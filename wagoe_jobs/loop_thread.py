@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable
 from functools import partial
 from threading import Thread
+from time import monotonic
 from typing import Any
 
 from wagoe_jobs.context import monotonic_us
@@ -31,6 +32,7 @@ class LoopThread:
         self._asked_us = 0
         self._reported_us = 0
         self._ending = False
+        self._deadline = 0.0
         self.names: dict[object, Callable[[], str]] = {}
         """How to tell of the tasks that live here for long."""
 
@@ -85,6 +87,11 @@ class LoopThread:
             return "a callback"
         told = self.names.get(task)
         return f"the task {task.get_name()}" if told is None else told()
+
+    def deadline(self) -> float:
+        """The monotonic second until which whoever lives here may wait for its end: one for all, set by the first."""
+        self._deadline = self._deadline or monotonic() + PATIENCE
+        return self._deadline
 
     def close(self) -> None:
         """Cancel what is left on the loop, and close it; without waiting long for what does not let itself be ended."""

@@ -4,6 +4,7 @@ One `Outage` belongs to one loop and what it depends on; it is not shared betwee
 """
 
 import logging
+from threading import Thread
 from time import monotonic
 
 log = logging.getLogger("wagoe_jobs")
@@ -11,6 +12,8 @@ log = logging.getLogger("wagoe_jobs")
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 2.0
 REMINDER = 60.0
+PARTING = 1.0
+"""Seconds that a stop waits for a thread which may be waiting for a store that does not answer."""
 
 
 class Outage:
@@ -40,3 +43,10 @@ class Outage:
             log.warning("%s works again after %d failures", self.what, self._failures)
         self.lasts = False
         self._failures = 0
+
+
+def part_from(thread: Thread) -> None:
+    """Wait for the end of a thread that was told to end, unless a call to the store keeps it for long."""
+    thread.join(PARTING)
+    if thread.is_alive():
+        log.warning("%s still waits for the store: it is left to end by itself", thread.name)

@@ -199,7 +199,7 @@ class WorkerPool:
             job_types=self._registry.job_types,
             running=lambda: [claim for lane in self._lanes for claim in lane.crew.running()],
             polled_us=lambda: max([lane.crossing.polled_us for lane in self._lanes], default=0),
-            down=lambda: any(lane.crossing.down for lane in self._lanes),
+            down=lambda: self._down,
         )
 
     def _look_now(self) -> None:
@@ -210,8 +210,7 @@ class WorkerPool:
         deadline = monotonic() + timeout.total_seconds()
         for lane in self._lanes:
             lane.stop()
-        for lane in self._lanes:
-            lane.clear(0)
+        self._clear_once(monotonic())
         if self._housekeeper is not None:
             self._housekeeper.stop()
         ended = self._join(deadline)
@@ -227,7 +226,7 @@ class WorkerPool:
 
     def _clear(self, deadline: float) -> bool:
         """Settle whatever ended, as long as the store lets us; whether nothing is left."""
-        while False in [lane.clear(deadline - monotonic()) for lane in self._lanes]:
+        while not self._clear_once(deadline):
             if monotonic() >= deadline:
                 left = sum(lane.status().unsettled for lane in self._lanes)
                 log.error("%d results could not be settled: their jobs will run again", left)
@@ -235,8 +234,19 @@ class WorkerPool:
             sleep(max([lane.crossing.pause() for lane in self._lanes] + [0.01]))
         return True
 
+    def _clear_once(self, deadline: float) -> bool:
+        """The same, once a lane; after the deadline, a store that fails one lane is not asked for the others."""
+        return False not in [
+            not lane.crossing.restless if self._down and monotonic() >= deadline else lane.clear(deadline - monotonic())
+            for lane in self._lanes
+        ]
+
+    @property
+    def _down(self) -> bool:
+        return any(lane.crossing.down for lane in self._lanes)
+
     def _interrupt(self, claims: Sequence[Claim]) -> None:
-        if any(lane.crossing.down for lane in self._lanes):  # asking would only make the stop longer
+        if self._down:  # asking would only make the stop longer
             log.error("%d handlers still run, and the store is down: their jobs are left to their leases", len(claims))
             return
         try:

@@ -22,7 +22,7 @@ from wagoe_jobs.hands import Hands
 from wagoe_jobs.lane import SLOW_US, Lane
 from wagoe_jobs.lease import LeaseKeeper
 from wagoe_jobs.lookout import Lookout
-from wagoe_jobs.loop_thread import PATIENCE, LoopThread
+from wagoe_jobs.loop_thread import LoopThread
 from wagoe_jobs.ports import Claim, Settlement
 from wagoe_jobs.task_slot import TaskSlot
 from wagoe_jobs.worker import Begun, Worker
@@ -103,7 +103,7 @@ class TaskLane(Lane):
         """Handlers that still run are cancelled, since nobody will hear of them; this waits for them for a moment."""
         self._closed = True
         self._loop.call(self._dismiss)
-        deadline = monotonic() + PATIENCE
+        deadline = self._loop.deadline()
         self.crew.join(deadline)
         self._hands.close()
         if self._server.ident is not None:

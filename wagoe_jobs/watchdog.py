@@ -12,6 +12,7 @@ from typing import Self
 
 from wagoe_jobs.context import monotonic_us
 from wagoe_jobs.lane import Lane
+from wagoe_jobs.outage import part_from
 
 log = logging.getLogger("wagoe_jobs")
 
@@ -128,7 +129,7 @@ class Watchdog:
     ) -> None:
         self._closing = True
         self._bell.set()
-        self._thread.join()
+        part_from(self._thread)
 
     def _run(self) -> None:
         while not self._closing:

@@ -1,8 +1,10 @@
 """What a stop leaves behind: ended work settled, waiting work as it was, and nothing running unnoticed."""
 
+import functools
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +18,7 @@ from tests.pool.test_pool import Gate, nothing
 from tests.until import until
 from wagoe_jobs.core.job import Status
 from wagoe_jobs.errors import BackendUnavailable
+from wagoe_jobs.outage import PARTING
 
 pytestmark = pytest.mark.timed
 
@@ -182,3 +185,54 @@ def test_a_stop_while_the_store_hangs_takes_little_longer_than_one_time_out(
     began = time.monotonic()
     assert not pool.stop(timedelta(seconds=0.5))
     assert time.monotonic() - began < 0.5 + 1 + 2 * queue.hangs
+
+
+class DeadQueue(FaultyQueue):
+    """A store that has stopped answering: each call waits for it, and fails long after."""
+
+    def __init__(self, queue: Any) -> None:
+        super().__init__(queue, healthy)
+        self.there = threading.Event()
+        self.there.set()
+
+    def call(self, name: str, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        if name != "wait" and not self.there.is_set():
+            self.there.wait(30)
+            raise BackendUnavailable("x")
+        return super().call(name, method, *args, **options)
+
+
+class DeadPresence:
+    """What the store is told of a pool, over the same dead network."""
+
+    def __init__(self, presence: Any, queue: DeadQueue) -> None:
+        for name in ("announce", "beat", "leave"):
+            setattr(self, name, functools.partial(queue.call, name, getattr(presence, name)))
+
+
+@noisy
+@pytest.mark.fault(18)
+@pytest.mark.parametrize("tasks", [False, True], ids=["threads", "tasks"])
+def test_a_stop_does_not_wait_for_every_thread_that_waits_for_a_dead_store(
+    room: House, monkeypatch: pytest.MonkeyPatch, tasks: bool
+) -> None:
+    """Three lanes have results to settle; the beat, the chores and the renewal are at the store too."""
+    monkeypatch.setattr("wagoe_jobs.pool.CLEARING", timedelta(seconds=1))
+    monkeypatch.setattr("wagoe_jobs.heartbeat.EVERY", timedelta(milliseconds=50))
+    gate, names, queue = Gate(), ["a", "b", "c"], DeadQueue(room.queue)
+    presence = DeadPresence(room.runtime.presence, queue)
+    dying = replace(room, runtime=replace(room.runtime, queue=queue, presence=presence))  # type: ignore[arg-type]
+    for name in names:
+        room.enqueue(queue=name)
+    pool = dying.pool({"work": gate}, queues=names, virtual_threads=tasks)
+    pool.start()
+    gate.wait_for(3)
+    queue.there.clear()
+    gate.opened.set()
+    time.sleep(0.2)
+    began = time.monotonic()
+    try:
+        assert not pool.stop(timedelta(seconds=0.5))
+        assert time.monotonic() - began < 0.5 + 1 + 5 * PARTING
+    finally:
+        queue.there.set()
