@@ -200,12 +200,13 @@ class Jobs:
 
         Looks again and again, ever less often, at most four times a second in the end.
         """
+        job: Job | None = None
         for pause in _pauses(timeout):
             job = self.get(id)
             if job is None or job.status.terminal:
                 return job
             time.sleep(pause)
-        raise TimeoutError(f"job {id} has not ended after {timeout}")
+        raise _not_ended(job, id, timeout)
 
     async def aenqueue(self, job: What, args: object = None, **options: Unpack[EnqueueOptions]) -> Enqueued:
         """`enqueue` from async code."""
@@ -242,12 +243,13 @@ class Jobs:
 
     async def await_(self, id: UUID | str, timeout: timedelta | float = 30.0) -> Job | None:
         """`wait` from async code; it holds a thread only while it looks."""
+        job: Job | None = None
         for pause in _pauses(timeout):
             job = await self.aget(id)
             if job is None or job.status.terminal:
                 return job
             await asyncio.sleep(pause)
-        raise TimeoutError(f"job {id} has not ended after {timeout}")
+        raise _not_ended(job, id, timeout)
 
     def _store(self, job: Job, delay: timedelta | None, tx: object) -> bool:
         queue = self.runtime.queue
@@ -317,6 +319,13 @@ def _checked_status(status: Status | str) -> Status:
         return Status(status if isinstance(status, str) else "")
     except ValueError:
         raise InvalidJob("status", f"must be one of {', '.join(Status)}, not {told(status)}") from None
+
+
+def _not_ended(job: Job | None, id: UUID | str, timeout: timedelta | float) -> TimeoutError:
+    """What a wait raises, with where the job was when it was last seen: most often nobody runs its queue."""
+    seen = "" if job is None else f": it is {job.status} in the queue {job.queue!r}"
+    hint = "; does a worker run that?" if job is not None and job.status is Status.PENDING else ""
+    return TimeoutError(f"job {id} has not ended after {timeout}{seen}{hint}")
 
 
 def _pauses(timeout: timedelta | float) -> Iterator[float]:
