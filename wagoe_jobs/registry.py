@@ -23,6 +23,7 @@ ArgsModel = type[BaseModel]
 F = TypeVar("F", bound=HandlerFunction)
 
 _MARK = "__wagoe_job__"
+_TOLD = 3
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -180,14 +181,15 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def refusal_of(model: ArgsModel, args: object) -> InvalidJob | None:
-    """Why the model refuses these args, None if it does not; names the first wrong value but never quotes it."""
+    """Why the model refuses these args, None if it does not; names the first wrong values but never quotes one."""
     try:
         model.model_validate(args)
     except ValidationError as exc:
-        first = exc.errors(include_url=False, include_input=False, include_context=False)[0]
-        more = exc.error_count() - 1
-        path = "args" + "".join(f"[{part!r}]" for part in first["loc"])
-        return InvalidJob(path, first["msg"] + (f" (and {more} more)" if more else ""))
+        wrong = exc.errors(include_url=False, include_input=False, include_context=False)
+        paths = ["args" + "".join(f"[{part!r}]" for part in each["loc"]) for each in wrong[:_TOLD]]
+        others = [f"; {path}: {each['msg']}" for path, each in zip(paths[1:], wrong[1:], strict=False)]
+        more = f" (and {len(wrong) - _TOLD} more)" if len(wrong) > _TOLD else ""
+        return InvalidJob(paths[0], f"{wrong[0]['msg']}{''.join(others)}{more}")
     return None
 
 
@@ -202,13 +204,18 @@ def _each_once(entries: Sequence[Handler]) -> Mapping[str, Handler]:
 
 
 def _mark_of(item: object) -> JobSpec | None:
-    spec = getattr(item, _MARK, None)  # through a bound method, this is the function's own
-    return spec if isinstance(spec, JobSpec) else None
+    """The mark of a function, through a bound method too; of an object its class's, or that of its `__call__`."""
+    marks = (getattr(each, _MARK, None) for each in (item, _call_of(item)))
+    return next((mark for mark in marks if isinstance(mark, JobSpec)), None)
 
 
 def _is_async(function: HandlerFunction) -> bool:
-    call = getattr(type(function), "__call__", None)  # noqa: B004 - the method of an object that acts as a function
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(_call_of(function))
+
+
+def _call_of(item: object) -> object:
+    """The method of an object that acts as a function; None for what is not callable."""
+    return getattr(type(item), "__call__", None)  # noqa: B004 - wanted itself, not whether it is there
 
 
 def _wants_context(function: HandlerFunction, label: str) -> bool:

@@ -79,6 +79,23 @@ def test_a_method_is_the_handler_of_its_own_object() -> None:
     assert handlers_of([shop.sell])["sell"].function(None) is shop
 
 
+def test_an_object_is_marked_by_its_class_or_by_what_is_called() -> None:
+    @handler("pack", args=Order, queue="slow")
+    class Packer:
+        def __call__(self, args: object) -> None: ...
+
+    class Sender:
+        @handler("send", args=Order, queue="slow")
+        def __call__(self, args: object) -> None: ...
+
+    for entries in (handlers_of([Packer(), Sender()]), handlers_of({"pack": Packer(), "send": Sender()})):
+        assert {name: (entry.args_model, entry.queue) for name, entry in entries.items()} == {
+            "pack": (Order, "slow"),
+            "send": (Order, "slow"),
+        }
+    assert spec_of(Sender()).type == "send"
+
+
 TAKES_CONTEXT: list[tuple[Callable[..., object], bool]] = [
     (lambda args: None, False),
     (lambda args, context: None, True),
@@ -245,3 +262,16 @@ def test_a_model_names_what_it_refuses_and_never_quotes_it() -> None:
     assert refusal.path == "args['to']"
     assert "12345" not in str(refusal)
     assert refusal_of(Order, ["not a mapping"]) is not None
+
+
+def test_a_model_names_the_first_wrong_values_and_counts_the_rest() -> None:
+    class Many(BaseModel):
+        a: int
+        b: int
+        c: int
+        d: int
+        e: int
+
+    missing = {"c": 3, "d": 4, "e": 5}
+    assert str(refusal_of(Many, missing)) == "args['a']: Field required; args['b']: Field required"
+    assert str(refusal_of(Many, {})).endswith("; args['c']: Field required (and 2 more)")
