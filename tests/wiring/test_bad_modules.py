@@ -46,9 +46,28 @@ def test_what_refers_to_itself_is_a_circle():
 
 
 def test_a_module_that_ends_the_process_while_it_is_imported_is_named(tmp_path: Path, monkeypatch: Any):
-    (tmp_path / "ends_the_process.py").write_text("raise SystemExit(7)\n")
+    file = tmp_path / "ends_the_process.py"
+    file.write_text("raise SystemExit(7)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert refusal("ends_the_process") == "ends_the_process: the module cannot be imported: SystemExit: 7"
+    told = "ends_the_process: the module cannot be imported: SystemExit: 7"
+    assert refusal("ends_the_process") == f"{told} ({file}, line 1)"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("import no_such_module_at_all", "No module named 'no_such_module_at_all'"),
+        ("int('x')", "ValueError: invalid literal for int() with base 10: 'x'"),
+        ("import json; json.loads('')", "JSONDecodeError: Expecting value: line 1 column 1 (char 0)"),
+    ],
+)
+def test_what_ends_an_import_is_told_with_its_place(tmp_path: Path, monkeypatch: Any, line: str, reason: str):
+    (tmp_path / "below_the_one_named.py").write_text(f"\n{line}\n")
+    (tmp_path / "the_one_named.py").write_text("import below_the_one_named\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    place = f" ({tmp_path / 'below_the_one_named.py'}, line 2)"
+    assert refusal("the_one_named") == f"the_one_named: the module cannot be imported: {reason}{place}"
+    assert refusal("nowhere_at_all").endswith("cannot be imported: No module named 'nowhere_at_all'")
 
 
 def test_modules_that_would_have_to_be_awaited_are_refused():

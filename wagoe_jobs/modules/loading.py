@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
+from sysconfig import get_path
+from traceback import extract_tb
 from types import ModuleType
 
 from dependency_injector.containers import DynamicContainer, is_container
@@ -18,6 +20,8 @@ from wagoe_jobs.errors import JobsError, SettingsError, WiringError
 from wagoe_jobs.modules.contribution import Contribution, Module, checked
 from wagoe_jobs.settings import Settings
 from wagoe_jobs.settings.names import as_settings_error, fold, quoted
+
+_INSTALLED = tuple(get_path(name) for name in ("stdlib", "purelib", "platlib"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +67,23 @@ def _imported(name: str) -> object:
             found = getattr(_imported(parent), attribute, None)
             if found is not None:
                 return found
-        raise WiringError(f"{name}: the module cannot be imported: {error}") from error
+        raise WiringError(f"{name}: the module cannot be imported: {error}{_place_of(error)}") from error
     except (
         Exception,
         SystemExit,
     ) as error:  # a module's own code may raise anything, and which module it was must be told
-        raise WiringError(f"{name}: the module cannot be imported: {type(error).__name__}: {error}") from error
+        told = f"{type(error).__name__}: {error}{_place_of(error)}"
+        raise WiringError(f"{name}: the module cannot be imported: {told}") from error
+
+
+def _place_of(error: BaseException) -> str:
+    """Where an import came to its end, as " (/srv/shop/receipts.py, line 3)"; "" where no module was begun.
+
+    The last line of what is not installed: below it the application is not to blame.
+    """
+    steps = [step for step in extract_tb(error.__traceback__)[2:] if not step.filename.startswith("<frozen ")]
+    own = [step for step in steps if not step.filename.startswith(_INSTALLED)] or steps
+    return f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
 
 
 def _name_of(thing: object) -> str:
