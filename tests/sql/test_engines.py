@@ -33,6 +33,11 @@ def test_sqlite_in_memory_is_refused_with_the_provider_to_use(url: str) -> None:
     assert refusal.value.path == "jobs.db.url"
 
 
+def test_sqlite_in_a_folder_that_is_not_there_is_away_and_names_it(tmp_path: Path) -> None:
+    with pytest.raises(BackendUnavailable, match=rf"jobs\.db\.url: the folder {tmp_path}/none is not there"):
+        sql.open_engine(f"sqlite:///{tmp_path}/none/jobs.sqlite")
+
+
 @pytest.mark.parametrize(
     "url", ["", "no url", "oracle://x/y", "postgresql+pg8000://u:s3cret@h/d", "mysql+nothing://u:s3cret@h/d"]
 )

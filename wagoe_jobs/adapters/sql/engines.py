@@ -24,7 +24,7 @@ def open_engine(url: str | URL, *, timeout: timedelta = TIMEOUT, pool_size: int 
     """An engine of our own, whose owner disposes of it; nothing is connected yet.
 
     A database that does not answer is given up after `timeout`. Raises SettingsError for a URL that cannot be
-    used, `:memory:` among them; its text never holds the password.
+    used, `:memory:` among them, BackendUnavailable for a folder that is not there; no text holds the password.
     """
     try:
         parsed = make_url(url)

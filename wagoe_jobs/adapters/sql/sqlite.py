@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import (
@@ -31,7 +32,7 @@ from wagoe_jobs.adapters.sql.enqueue import Enqueuer, LockedEnqueuer
 from wagoe_jobs.adapters.sql.exchange import LockedExchange
 from wagoe_jobs.adapters.sql.tables import Shape, Tables
 from wagoe_jobs.adapters.sql.wakeup import FileWatch
-from wagoe_jobs.errors import SettingsError
+from wagoe_jobs.errors import BackendUnavailable, SettingsError
 from wagoe_jobs.ports import WakeUp
 
 
@@ -129,7 +130,14 @@ def _write_ahead(conn: Connection) -> None:
 
 
 def sqlite_options(url: URL, timeout: timedelta) -> Mapping[str, Any]:
-    """Options of an engine of our own. Raises SettingsError for a database in memory."""
+    """Options of an engine of our own.
+
+    Raises SettingsError for a database in memory, BackendUnavailable while its folder is not there: a disk may yet
+    be mounted, and what SQLite itself says of it names neither.
+    """
     if url.database in (None, "", ":memory:") or "mode=memory" in str(url):
         raise SettingsError("jobs.db.url", 'SQLite in memory is no store: use a file, or jobs.provider = "memory"')
+    folder = Path(url.database).parent
+    if not url.database.startswith("file:") and not folder.is_dir():
+        raise BackendUnavailable("db", f"jobs.db.url: the folder {folder.absolute()} is not there")
     return {"connect_args": {"timeout": timeout.total_seconds()}}
