@@ -81,11 +81,15 @@ def test_those_that_are_named_are_answered_each(script: Script, with_jobs: WithJ
     assert (told.code, told.out) == (0, f"{first}  retried\n{second}  retried\n")
 
 
+@pytest.mark.parametrize("command", [("failed", "retry", "--all", "--yes"), ("jobs", "list"), ("queues", "list")])
 @on_sqlite
-def test_options_before_the_command_are_not_ignored(script: Script, bare: Script, settings_file: Any):
-    told = bare("failed", "--settings", str(settings_file), "retry", "--all", "--yes")
+def test_options_before_the_command_are_not_ignored(
+    script: Script, bare: Script, settings_file: Any, command: tuple[str, ...]
+):
+    group, *rest = command
+    told = bare(group, "--settings", str(settings_file), *rest)
     assert (told.code, told.out) == (2, "")
-    assert "write the options after retry" in told.err
+    assert f"write the options after {rest[0]}" in told.err
 
 
 @contextmanager

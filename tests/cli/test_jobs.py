@@ -30,6 +30,8 @@ def test_jobs_are_listed_wherever_they_are_newest_first(script: Script, with_job
     assert ids(script("jobs", "list", "--json")) == [*waiting, failed]
     rows = script("jobs", "list").out.splitlines()
     assert [row.split()[0] for row in rows] == ["id", *waiting, failed]
+    assert script("jobs").out.splitlines() == rows
+    assert ids(script("jobs", "--status", "failed", "--json")) == [failed]
     assert "handler-error: the printer is on fire" in rows[-1]
 
 

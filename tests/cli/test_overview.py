@@ -80,6 +80,7 @@ def test_a_queue_is_told_with_what_waits_and_who_polls(script: Script, on_termin
     told = script("queues", "list", "--json")
     first, second = told.json["queues"]
     assert told.err == ""
+    assert script("queues", "--json").json["queues"][1] == second
     assert first["waiting"] == {"critical": 1, "high": 0, "normal": 2, "low": 0}
     assert (first["queue"], first["scheduled"], first["in_flight"], first["failed"]) == ("default", 1, 0, 1)
     assert 0 <= first["oldest_ready_s"] < 60

@@ -46,6 +46,13 @@ def test_a_slip_in_the_name_is_told_with_the_nearest():
         container_at("house_of_nodes.good:worker_nod")
 
 
+def test_a_name_unlike_any_is_told_with_the_containers_that_there_are(house: Path):
+    named = "from wagoe_jobs.containers import JobsContainer\nweb, worker = JobsContainer(), JobsContainer()\n"
+    (house / "nodes.py").write_text(named)
+    with pytest.raises(WiringError, match=r"house_of_nodes\.nodes has no container; its containers: web, worker$"):
+        container_at("house_of_nodes.nodes")
+
+
 @pytest.mark.parametrize("target", ["", ":", ":container", "a b", ".good", "house_of_nodes/good.py"])
 def test_what_cannot_be_a_target_is_refused(target: str):
     with pytest.raises(WiringError, match=r"write package\.module:container"):
@@ -58,6 +65,7 @@ def test_what_cannot_be_a_target_is_refused(target: str):
         ("no_such_house", "no_such_house"),
         ("house_of_nods.good", r"house_of_nods, .*; did you mean 'house_of_nodes'"),
         ("house_of_nodes.goood:container", r"house_of_nodes\.goood, .*; did you mean 'good'"),
+        ("house_of_nodes.good.py:container", r"house_of_nodes\.good\.py, .*; write house_of_nodes\.good$"),
     ],
 )
 def test_a_module_that_is_not_there_is_named(target: str, missing: str):

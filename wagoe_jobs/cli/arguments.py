@@ -24,7 +24,7 @@ def read_id(text: str) -> UUID:
         return UUID(text)
     except ValueError:
         raise typer.BadParameter(
-            f"{text!r} is no job id, which looks like 0197c1de-6b10-7f3a-8c55-0f2a61b7d9e4"
+            f"{text!r} is no whole job id, which looks like 0197c1de-6b10-7f3a-8c55-0f2a61b7d9e4"
         ) from None
 
 
@@ -99,9 +99,9 @@ def read_json(text: str) -> object:
         source = sys.stdin.read() if text == "-" else text
         return json.loads(source, object_pairs_hook=_each_once, parse_constant=_refuse)
     except ValueError as error:
-        raise typer.BadParameter(f"is not JSON: {error}") from None
+        raise typer.BadParameter(f"ARGS_JSON is not JSON: {error}") from None
     except RecursionError:
-        raise typer.BadParameter("is nested too deep") from None
+        raise typer.BadParameter("ARGS_JSON is nested too deep") from None
 
 
 def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -11,7 +11,7 @@ from wagoe_jobs.cli.arguments import job_filter, read_ids
 from wagoe_jobs.cli.exits import Exit
 from wagoe_jobs.cli.found import doubts, holder_of, jobs_beginning
 from wagoe_jobs.cli.many import Told, cancel_each, retry_each
-from wagoe_jobs.cli.opened import open_store
+from wagoe_jobs.cli.opened import Files, open_store
 from wagoe_jobs.cli.options import (
     AppOption,
     CursorOption,
@@ -31,8 +31,27 @@ from wagoe_jobs.cli.progress import Ended
 from wagoe_jobs.core.job import Job
 from wagoe_jobs.ports import JobFilter, Page, Runtime
 
-jobs_app = typer.Typer(help="Look at jobs, retry and cancel them.", no_args_is_help=True, rich_markup_mode=None)
+jobs_app = typer.Typer(help="Look at jobs, retry and cancel them.", rich_markup_mode=None)
 Show = Callable[[Sequence[Job], Output], None]
+
+
+@jobs_app.callback(invoke_without_command=True)
+def jobs(
+    ctx: typer.Context,
+    status: StatusOption = None,
+    queue: QueueOption = None,
+    limit: LimitOption = 50,
+    cursor: CursorOption = None,
+    target: AppOption = None,
+    settings: FilesOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Look at jobs, retry and cancel them. On its own it is `jobs list`."""
+    if ctx.invoked_subcommand is None:
+        wanted = job_filter(status=status, type=None, queue=queue, tenant=None, since=None, until=None)
+        _list(ctx, wanted, limit, cursor, target, settings, as_json)
+    elif status or queue or cursor or target or settings or as_json:
+        raise typer.BadParameter(f"write the options after {ctx.invoked_subcommand}")
 
 
 @jobs_app.command("list")
@@ -52,9 +71,7 @@ def list_jobs(
 ) -> None:
     """List jobs wherever they are, newest first. What would print the next page is told on stderr."""
     wanted = job_filter(status=status, type=type, queue=queue, tenant=tenant, since=since, until=until)
-    with open_store(target, settings) as runtime:
-        page = page_of(runtime, wanted, limit, cursor)
-    answer_page(ctx, page, shown.show_jobs, "there are no such jobs", as_json)
+    _list(ctx, wanted, limit, cursor, target, settings, as_json)
 
 
 @jobs_app.command("show")
@@ -146,6 +163,20 @@ def finish(ended: Ended, so_far: str) -> None:
         raise ended.error
     if ended.stopped:
         raise typer.Exit(Exit.INTERRUPTED)
+
+
+def _list(
+    ctx: typer.Context,
+    wanted: JobFilter,
+    limit: int,
+    cursor: str | None,
+    target: str | None,
+    settings: Files,
+    as_json: bool,
+) -> None:
+    with open_store(target, settings) as runtime:
+        page = page_of(runtime, wanted, limit, cursor)
+    answer_page(ctx, page, shown.show_jobs, "there are no such jobs", as_json)
 
 
 def _complain_of(id: str, found: Sequence[Job]) -> None:

@@ -21,7 +21,7 @@ STALE_AFTER = timedelta(seconds=30)
 """A worker that is not heard of for so long is marked; its jobs are given to others by their leases, not by this."""
 _NO_LIST = "this store keeps no list of workers: nothing is known of who polls"
 
-queues_app = typer.Typer(help="Look at queues.", no_args_is_help=True, rich_markup_mode=None)
+queues_app = typer.Typer(help="Look at queues.", rich_markup_mode=None)
 
 
 def status(target: AppOption = None, settings: FilesOption = None, as_json: JsonOption = False) -> None:
@@ -33,6 +33,17 @@ def status(target: AppOption = None, settings: FilesOption = None, as_json: Json
         output.document(documents.stats_document(stats))
         return
     shown.show_stats(stats, [Polled(queue, _pollers(queue.queue, polled)) for queue in stats.queues], output)
+
+
+@queues_app.callback(invoke_without_command=True)
+def queues(
+    ctx: typer.Context, target: AppOption = None, settings: FilesOption = None, as_json: JsonOption = False
+) -> None:
+    """Look at queues. On its own it is `queues list`."""
+    if ctx.invoked_subcommand is None:
+        list_queues(target, settings, as_json)
+    elif target or settings or as_json:
+        raise typer.BadParameter(f"write the options after {ctx.invoked_subcommand}")
 
 
 @queues_app.command("list")

@@ -5,6 +5,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from inspect import getattr_static
 from pkgutil import iter_modules
 from types import ModuleType
 
@@ -18,7 +19,7 @@ DEFAULT_NAME = "container"
 
 
 def container_at(target: str) -> DynamicContainer:
-    """The container; a bare module name means its `container`. Raises WiringError with the nearest name."""
+    """The container; a bare module name means its `container`. Raises WiringError with the names that there are."""
     module_name, _, attribute = target.partition(":")
     attribute = attribute or DEFAULT_NAME
     if not all(part.isidentifier() for part in f"{module_name}.{attribute}".split(".")):
@@ -61,6 +62,8 @@ def _module(name: str) -> ModuleType:
     except ModuleNotFoundError as missing:
         if missing.name and f"{name}.".startswith(f"{missing.name}."):
             hint = nearest(missing.name.rpartition(".")[2], _siblings(missing.name))
+            if missing.name.endswith(".py"):
+                hint = f"; write {missing.name.removesuffix('.py')}"
             raise WiringError(f"there is no module {missing.name}, neither in {here} nor installed{hint}") from None
         raise _unimportable(name, missing) from missing
     except (Exception, SystemExit) as error:  # whatever the application's module raises ends its import
@@ -83,6 +86,15 @@ def _attribute(module: ModuleType, module_name: str, path: str) -> object:
     found: object = module
     for name in path.split("."):
         if not hasattr(found, name):
-            raise WiringError(f"{module_name} has no {path}{nearest(name, dir(found))}")
+            raise WiringError(f"{module_name} has no {path}{_what_there_is(name, found)}")
         found = getattr(found, name)
     return found
+
+
+def _what_there_is(name: str, where: object) -> str:
+    """What to add about a name that is not there: the nearest container, or all of them, or the nearest name."""
+    kinds = (DynamicContainer, providers.Container)
+    names = [each for each in dir(where) if isinstance(getattr_static(where, each, None), kinds)]
+    if near := nearest(name, names):
+        return near
+    return f"; its containers: {', '.join(names)}" if names else nearest(name, dir(where))
