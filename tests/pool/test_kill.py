@@ -21,6 +21,8 @@ from wagoe_jobs.core.outcome import ABANDONED, Patience
 
 ROOT = Path(__file__).parents[2]
 LEASE = timedelta(milliseconds=500)
+TASKS = ("--tasks",)
+"""Given to a node beside its types, it makes its slots tasks."""
 
 
 class Node:
@@ -67,15 +69,15 @@ class Node:
 
 
 @pytest.mark.fault(16)
-@pytest.mark.parametrize(("max_retries", "starts"), [(3, 4), (0, 2), (1, 2)])
+@pytest.mark.parametrize(("max_retries", "starts", "slots"), [(3, 4, ()), (0, 2, ()), (1, 2, ()), (1, 2, TASKS)])
 def test_a_job_that_kills_its_process_is_buried_after_a_bounded_number_of_starts(
-    open_durable: OpenHouse, ledger: Ledger, max_retries: int, starts: int
+    open_durable: OpenHouse, ledger: Ledger, max_retries: int, starts: int, slots: tuple[str, ...]
 ) -> None:
     """max_retries + 1 starts, and one repeat at least: the first death may have had any reason."""
     house = open_durable(LEASE)
     killer = house.enqueue("die", {"n": "x"}, max_retries=max_retries)
     behind = house.enqueue("note", {"n": "y"})
-    with Node(house, ledger, "die", "note").supervised():
+    with Node(house, ledger, "die", "note", *slots).supervised():
         dead = house.ended(killer, 60)
         after = house.ended(behind, 60)
     assert dead.status is Status.FAILED
@@ -86,13 +88,14 @@ def test_a_job_that_kills_its_process_is_buried_after_a_bounded_number_of_starts
 
 
 @pytest.mark.fault(17)
+@pytest.mark.parametrize("slots", [(), TASKS])
 def test_a_killed_attempt_leads_to_another_until_the_attempts_are_used_up(
-    open_durable: OpenHouse, ledger: Ledger
+    open_durable: OpenHouse, ledger: Ledger, slots: tuple[str, ...]
 ) -> None:
     """max_retries counts repeats: 3 of them, 4 runs, whether each is killed or fails."""
     house = open_durable(LEASE)
     id = house.enqueue("hang", {"n": 0}, max_retries=3)
-    node = Node(house, ledger, "hang")
+    node = Node(house, ledger, "hang", *slots)
     for attempt in range(1, 5):
         until(lambda attempt=attempt: len(ledger.lines()) == attempt)
         node.replace()
@@ -124,10 +127,13 @@ def test_kills_and_failures_use_up_the_same_attempts(open_durable: OpenHouse, le
 @noisy
 @pytest.mark.timed
 @pytest.mark.fault(2, 6)
-def test_an_abandoned_job_and_those_behind_it_start_in_time(open_durable: OpenHouse, ledger: Ledger) -> None:
+@pytest.mark.parametrize("slots", [(), TASKS])
+def test_an_abandoned_job_and_those_behind_it_start_in_time(
+    open_durable: OpenHouse, ledger: Ledger, slots: tuple[str, ...]
+) -> None:
     house = open_durable(LEASE)
     id = house.enqueue("sleep", {"n": 0, "ms": 1_500})
-    node = Node(house, ledger, "sleep")
+    node = Node(house, ledger, "sleep", *slots)
     until(lambda: ledger.lines() == ["sleep 0"])
     behind = house.enqueue("sleep", {"n": 1})
     node.replace()
@@ -141,14 +147,14 @@ def test_an_abandoned_job_and_those_behind_it_start_in_time(open_durable: OpenHo
 
 
 @pytest.mark.fault(10, 17)
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("seed", "kind"), [(1, ()), (2, ()), (3, TASKS)])
 def test_nothing_is_lost_when_workers_are_killed_over_and_over(
-    open_durable: OpenHouse, ledger: Ledger, seed: int
+    open_durable: OpenHouse, ledger: Ledger, seed: int, kind: tuple[str, ...]
 ) -> None:
     house, chance, kills, slots = open_durable(LEASE), random.Random(seed), 8, 4
     jobs = [house.new("note", {"n": n, "ms": 2}, max_retries=25) for n in range(1_500)]
     assert all(house.queue.enqueue_many(jobs))
-    nodes = [Node(house, ledger, "note", slots=slots) for _ in range(2)]
+    nodes = [Node(house, ledger, "note", *kind, slots=slots) for _ in range(2)]
     for kill in range(kills):
         seen = len(ledger.lines())
         until(lambda seen=seen: len(ledger.lines()) >= seen + chance.randrange(1, 60))
