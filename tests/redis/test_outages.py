@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import timedelta
 from typing import Any
@@ -20,7 +20,7 @@ from wagoe_jobs import Registry, WorkerPool
 from wagoe_jobs.adapters import redis
 from wagoe_jobs.core.job import Status
 from wagoe_jobs.errors import BackendUnavailable
-from wagoe_jobs.ports import Runtime, Settlement
+from wagoe_jobs.ports import Answer, Claim, Hold, Runtime, Settlement
 
 SECONDS = 5.0
 """How soon after an outage work must go on."""
@@ -119,14 +119,71 @@ def test_a_primary_that_became_a_replica_and_came_back(own_server: RedisServer) 
         assert len(again) <= 4 + 64
 
 
-def test_a_full_memory_refuses_and_room_is_used_at_once(own_server: RedisServer) -> None:
+def test_a_full_memory_refuses_new_jobs_and_lets_those_there_be_worked_off(own_server: RedisServer) -> None:
     with open_parts(own_server.url()) as parts:
-        parts.put()
-        with refused(parts, "OOM"):
-            parts.client.config_set("maxmemory", 1)
-        assert parts.queue.size(LINE) == 0
+        jobs = [parts.put() for _ in range(6)]
+        claims = parts.queue.claim(LINE, "ann", 4)
+        parts.client.config_set("maxmemory", 1)
+        for enqueue in (lambda: parts.queue.enqueue(new_job()), lambda: parts.queue.enqueue_many([new_job()] * 600)):
+            with pytest.raises(BackendUnavailable) as told:
+                enqueue()
+            assert "OOM" in told.value.reason
+        assert set(parts.queue.renew(claims).values()) == {Hold.HELD}
+        assert parts.queue.hand_back(claims[3:]) == 1
+        assert parts.queue.cancel(jobs[5].id)
+        done = Settlement(claims[0], Status.COMPLETED, result='"done"')
+        answers, more = parts.queue.exchange([done], LINE, "ann", 10)
+        assert (answers, [claim.id for claim in more]) == ([Answer.APPLIED], [claims[3].id, str(jobs[4].id)])
+        again = Settlement(claims[1], Status.RETRYING, delay=timedelta(seconds=1), payload=claims[1].payload)
+        assert parts.queue.settle([again]) == [Answer.APPLIED]
+        parts.offset.move(timedelta(seconds=2))
+        assert parts.queue.process_scheduled() == 1
+        assert parts.queue.interrupt(claims[2:3]) == 1
+        parts.offset.move(timedelta(minutes=2))
+        assert len(parts.queue.reclaim_abandoned()) == 3
         parts.client.config_set("maxmemory", 0)
         until(lambda: accepted(parts), within=SECONDS)
+
+
+SPOILT: dict[str, Callable[[Any, str], object]] = {
+    "no place": lambda client, key: client.hdel(key, "at"),
+    "no kind": lambda client, key: client.hdel(key, "is"),
+    "a place that is none": lambda client, key: client.hset(key, "at", "rubbish"),
+    "an end that is none": lambda client, key: client.hset(key, "at", "ended"),
+    "a kind that is none": lambda client, key: client.hset(key, "is", "rubbish"),
+    "a string": lambda client, key: client.delete(key) and client.set(key, "rubbish"),
+}
+
+
+def settled(parts: Parts, claims: Sequence[Claim]) -> Sequence[Answer]:
+    parts.queue.renew(claims)
+    return parts.queue.settle([Settlement(claim, Status.COMPLETED) for claim in claims])
+
+
+@pytest.mark.parametrize("how", SPOILT)
+def test_a_job_that_somebody_spoilt_stops_no_other(parts: Parts, how: str) -> None:
+    spoilt, later, good = parts.put(), parts.put(), parts.put()
+    [claim] = parts.queue.claim(LINE, "ann", 1)
+    parts.queue.hand_back([claim])
+    SPOILT[how](parts.client, parts.keys.job(str(spoilt.id)))
+    if how != "a string":
+        assert [job.id for job in parts.store.search().jobs] == [good.id, later.id]
+        assert not parts.queue.cancel(spoilt.id)
+    claims = parts.queue.claim(LINE, "ann", 3)
+    expected = {str(later.id): Answer.APPLIED, str(good.id): Answer.APPLIED}
+    got = dict(zip([claim.id for claim in claims], settled(parts, claims), strict=True))
+    assert {id: answer for id, answer in got.items() if id != str(spoilt.id)} == expected
+    assert got.get(str(spoilt.id), Answer.LOST) is Answer.LOST
+    assert parts.queue.claim(LINE, "ann", 3) == []
+
+
+def test_a_payload_of_bytes_that_are_no_text_is_told_as_it_is(parts: Parts) -> None:
+    bad, good = parts.put(), parts.put()
+    parts.client.hset(parts.keys.job(str(bad.id)), "payload", b"\xff\x00{")
+    claims = parts.queue.claim(LINE, "ann", 2)
+    assert [claim.id for claim in claims] == [str(bad.id), str(good.id)]
+    assert claims[0].payload == "\\xff\0{"
+    assert [job.id for job in parts.store.search().jobs] == [good.id, bad.id]
 
 
 def test_a_server_that_cannot_save_refuses_and_is_used_once_it_can() -> None:

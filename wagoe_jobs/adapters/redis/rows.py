@@ -83,9 +83,19 @@ def in_chunks(ids: Iterable[str], size: int) -> Iterator[list[str]]:
 
 
 def _found(id: str, reply: Fields) -> Found | None:
-    what, where, payload, created, due, abandoned, result, error = reply
+    """None for what is no job, or not one that was written here: one bad hash must not hide all others."""
+    what, where, payload, *_ = reply
     if what is None or where is None or payload is None:
         return None
+    try:
+        return _job_in(id, what, where, payload, reply)
+    except (ValueError, LookupError):
+        return None
+
+
+def _job_in(id: str, what: str, where: str, payload: str, reply: Fields) -> Found:
+    """Raises ValueError or LookupError for rubbish."""
+    *_, created, due, abandoned, result, error = reply
     type, queue, rank, tenant = what.split("\n", 3)
     place, seq, since, _, *more = where.split(" ")
     ended = place == "ended"

@@ -1,5 +1,5 @@
 -- End a waiting job as cancelled, or ask the holder of a running one to stop.
--- needs: now, keys, together, scheduled, history, job
+-- needs: now, keys, room, together, scheduled, history, job
 -- KEYS[1], ARGV[1..3]  as for every script
 -- ARGV[4]              the id
 -- Returns 1, or 0 when the job is unknown or has ended.

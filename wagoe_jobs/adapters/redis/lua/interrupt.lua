@@ -1,5 +1,5 @@
 -- Mark claims whose process ends by plan: their reclaim will not be counted.
--- needs: keys, job
+-- needs: keys, room, job
 -- KEYS[1], ARGV[1..3]  as for every script
 -- ARGV[4]              'id token', one pair a line
 -- Returns how many were held.

@@ -1,5 +1,5 @@
 -- Make due jobs ready, earliest due first, at the end of the line.
--- needs: now, ready, scheduled, job
+-- needs: room, now, ready, scheduled, job
 -- KEYS[1], ARGV[1..3]  as for every script
 -- ARGV[4]              at most how many
 -- Returns how many, and the ids that had no data.

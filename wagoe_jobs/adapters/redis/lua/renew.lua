@@ -1,5 +1,5 @@
 -- Let the leases of claims end later.
--- needs: now, keys, together, job
+-- needs: now, keys, room, together, job
 -- KEYS[1], ARGV[1..3]  as for every script
 -- ARGV[4]              lease in microseconds
 -- ARGV[5]              'id token', one pair a line
@@ -8,8 +8,9 @@
 local expires, answers = whole(now + tonumber(ARGV[4])), {}
 for id, token in string.gmatch(ARGV[5], '(%S+) (%S+)') do
   local found, answered = redis.call('HMGET', K.job(id), 'at', 'is', 'cancel'), 'l'
-  if claim_at(found[1]) == token then
-    together('ZADD', K.in_flight(kind_of(found[2]).queue), expires, id)
+  local queue = kind_of(found[2] or '').queue
+  if claim_at(found[1]) == token and queue then
+    together('ZADD', K.in_flight(queue), expires, id)
     answered = found[3] and 'c' or 'h'
   end
   answers[#answers + 1] = answered

@@ -1,5 +1,5 @@
 -- Tell again what an earlier call claimed whose reply was lost, each with a lease that begins now.
--- needs: now, keys, claims, job
+-- needs: now, keys, room, claims, job
 -- KEYS[1], ARGV[1..3]  as for every script
 -- ARGV[4], ARGV[5]     queue and worker
 -- ARGV[6]              token of that call

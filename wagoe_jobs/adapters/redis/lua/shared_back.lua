@@ -1,4 +1,4 @@
--- needs: now, keys, together, ready, history, job
+-- needs: now, keys, room, together, ready, history, job
 -- `held(id, token)`: the job of a claim while it holds, else nil. `back(id, job, ...)`: take it out of flight, to its
 -- old place in the line, or into history when its cancellation was asked for; more fields and values may follow.
 -- `settle_back()` completes what `back` began.

@@ -1,6 +1,6 @@
--- needs: now, keys, wake, together, claims
+-- needs: now, keys, room, wake, together, claims
 -- `claim(queue, worker, token, lease, limit)`: put the next jobs in flight, most urgent and then oldest first.
--- One that was abandoned before comes alone, and ends a batch before it. Ids without data are dropped on the way.
+-- One that was abandoned before comes alone, and ends a batch before it. Ids without a whole job are dropped on the way.
 -- Returns the claims as `answer` makes them.
 
 local BYTES = 4000000  -- a batch ends here whatever its limit: the server is busy for as long as it is made
@@ -12,9 +12,10 @@ local function claim(queue, worker, token, lease, limit)
   -- Whether this one goes; the batch is closed when it was the last, or before it when it does not go.
   local function take(id, rank, seq)
     local name = K.job(id)
-    local job = redis.call('HMGET', name, 'payload', 'abandoned', 'at')
+    local job = redis.pcall('HMGET', name, 'payload', 'abandoned', 'at', 'is')  -- an error is no job either
     local payload, lone = job[1], job[2] and job[2] ~= '0'
-    if not payload then
+    local last = string.match(job[3] or '', '^%S+ %S+ %S+ (%S+)')
+    if not payload or not last or not job[4] then
       dropped[#dropped + 1] = id
       together('ZREM', K.jobs, id)
       open = #dropped < DROPS
@@ -25,7 +26,6 @@ local function claim(queue, worker, token, lease, limit)
       return false
     end
     n, bytes, open = n + 1, bytes + #payload, not lone
-    local last = string.match(job[3], '^%S+ %S+ %S+ (%S+)')
     redis.call('HSET', name, 'at', 'flight ' .. seq .. ' ' .. at .. ' ' .. last .. ' ' .. token .. ' ' .. worker)
     together('ZADD', flying, expires, id)
     claimed(id, payload, rank, seq, job[2])

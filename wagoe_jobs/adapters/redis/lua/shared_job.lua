@@ -6,7 +6,7 @@
 --   scheduled   'retrying' or -
 --   flight      the token of the claim, and the worker that has it
 --   ended       status, start of the run or -, its microseconds or -
--- `job_of(id)`: all of that in a table, nil for an id without a job. `kind_of(is)`: what `is` alone tells.
+-- `job_of(id)`: all of that in a table, nil for an id without a whole job. `kind_of(is)`: what `is` alone tells.
 -- `claim_at(at)`: the token of the claim, nil when `at` is nothing or tells of no claim.
 
 local kinds = {}
@@ -26,7 +26,7 @@ local function claim_at(at)
 end
 
 local function job_of(id)
-  local found = redis.call('HMGET', K.job(id), 'is', 'at')
+  local found = redis.pcall('HMGET', K.job(id), 'is', 'at')  -- an error is no job either
   if not found[1] or not found[2] then return nil end
   local job, kind, rest = {}, kind_of(found[1]), nil
   for name, value in pairs(kind) do job[name] = value end
@@ -38,5 +38,6 @@ local function job_of(id)
   else
     job.retrying = rest == 'retrying'
   end
-  return job
+  local is_whole = job.type and job.place and (job.place ~= 'ended' or job.status)
+  return is_whole and job or nil
 end

@@ -1,4 +1,4 @@
--- needs: now, keys, together, ready, scheduled, history, job, texts
+-- needs: now, keys, room, together, ready, scheduled, history, job, texts
 -- `settle(first)`: end the claims that stand in ARGV[first], one a line: id, token, status, start of the run, its
 -- microseconds, which texts it has, p(ayload), r(esult), e(rror) or -, and for a follow-up its delay and the budget
 -- that the new text leaves or -.
@@ -56,9 +56,9 @@ local function settle(first)
     end
     local found = redis.call('HMGET', name, 'at', 'is', 'cancel', 'interrupted')
     local seq, last, holder = string.match(found[1] or '', HELD)
-    if holder == token then
+    local kind = kind_of(found[2] or '')
+    if holder == token and kind.queue then
       answered = 'a'
-      local kind = kind_of(found[2])
       local job = {queue = kind.queue, type = kind.type, rank = kind.rank, seq = seq, cancel = found[3]}
       together('ZREM', K.in_flight(job.queue), id)
       if found[3] or found[4] then
