@@ -14,7 +14,8 @@ from redis.cluster import ClusterNode
 from tests.servers import RedisServer, free_port
 from tests.wiring.parts import system
 from wagoe_jobs import handler
-from wagoe_jobs.adapters.redis import Redis, version_of, warnings
+from wagoe_jobs.adapters.redis import Redis, addresses, version_of, warnings
+from wagoe_jobs.adapters.redis.dialling import Direct, dial_of
 from wagoe_jobs.adapters.redis.queue import RedisQueue
 from wagoe_jobs.clock import Clock, Ids
 from wagoe_jobs.core.job import make_job
@@ -105,10 +106,27 @@ def test_a_server_that_is_not_there_is_told_at_once() -> None:
 def test_no_sentinel_that_answers_is_told() -> None:
     sentinels = {"service": "jobs", "nodes": [f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"]}
     with (
-        pytest.raises(BackendUnavailable, match="'jobs'"),
+        pytest.raises(BackendUnavailable, match="'jobs'") as told,
         open_runtime({"provider": "redis", "redis": {"sentinel": sentinels}}),
     ):
         pytest.fail("opened")
+    assert "<" not in told.value.reason
+
+
+@pytest.mark.parametrize("cluster", [False, True])
+def test_no_repr_tells_a_password(cluster: bool) -> None:
+    dial = addresses.dial_url("redis://ann:hush@127.0.0.1", 1, timeout=timedelta(seconds=1), cluster=cluster)
+    lent = dial_of(redis.Redis(password="hush"), 1)
+    assert "hush" not in repr((dial, lent))
+
+
+def test_a_lent_client_that_waits_for_ever_lends_no_such_patience() -> None:
+    dial = dial_of(redis.Redis(socket_timeout=None, socket_connect_timeout=None), 1)
+    assert isinstance(dial, Direct)
+    assert (dial.options["socket_timeout"], dial.options["socket_connect_timeout"]) == (10, 10)
+    quick = dial_of(redis.Redis(socket_timeout=0.5), 1)
+    assert isinstance(quick, Direct)
+    assert quick.options["socket_timeout"] == 0.5
 
 
 @pytest.mark.parametrize("option", ["decode_responses=yes", "max_connections=1", "hunter2=4711"])

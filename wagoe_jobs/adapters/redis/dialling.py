@@ -6,7 +6,7 @@ server that is not the one any more drops the connection and dials again.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from redis import Redis as Client
@@ -39,8 +39,15 @@ class Wire(Protocol):
 
 Dial = Callable[[], Wire]
 
-# one attempt, text both ways, and no chatter of the driver's own on a new connection
-_FIXED: Options = {"decode_responses": True, "encoding": "utf-8", "protocol": 2, "driver_info": None}
+# one attempt, text both ways, and no chatter of the driver's own on a new connection; bytes that are no text, which
+# only others can have put there, are spelled out: an error would lose the whole reply, claims included
+_FIXED: Options = {
+    "decode_responses": True,
+    "encoding": "utf-8",
+    "encoding_errors": "backslashreplace",
+    "protocol": 2,
+    "driver_info": None,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +55,7 @@ class Direct:
     """Dials one address, which the options hold."""
 
     kind: Callable[..., Wire]
-    options: Options
+    options: Options = field(repr=False)  # the password is among them
 
     def __call__(self) -> Wire:
         return connected(self.kind(**self.options, **_FIXED, retry=Retry(NoBackoff(), 0)))
@@ -59,7 +66,7 @@ class Elsewhere:
     """Dials the address that `where` tells at that moment."""
 
     kind: Callable[..., Wire]
-    options: Options
+    options: Options = field(repr=False)  # the password is among them
     where: Callable[[], Address]
 
     def __call__(self) -> Wire:
@@ -72,7 +79,7 @@ class Owner:
     """Asks the nodes of a cluster, one after the other, which of them owns the slot."""
 
     kind: Callable[..., Wire]
-    options: Options
+    options: Options = field(repr=False)  # the password is among them
     seeds: Sequence[Address]
     slot: int
 
@@ -139,6 +146,10 @@ def connected(conn: Wire) -> Wire:
     return conn
 
 
+_WAITS = ("socket_timeout", "socket_connect_timeout")
+_BOUND = 10.0
+"""Seconds, where a lent client says none."""
+
 _OURS = (
     *("decode_responses", "encoding", "encoding_errors", "protocol", "parser_class", "legacy_responses"),
     *("retry", "retry_on_error", "retry_on_timeout", "health_check_interval", "himport_registry"),
@@ -147,9 +158,13 @@ _OURS = (
 
 
 def _usable(options: Options) -> dict[str, Any]:
-    """A lent client's options without those that we set ourselves or that belong to its own pool."""
-    return {
+    """A lent client's options without those that we set ourselves or that belong to its own pool.
+
+    A client that waits for ever lends no such patience: renewal would hang with a server that hangs.
+    """
+    usable = {
         name: value
         for name, value in options.items()
         if name not in _OURS and not name.startswith(("maint", "orig_", "oss_"))
     }
+    return {name: _BOUND if name in _WAITS and value is None else value for name, value in usable.items()}

@@ -12,6 +12,7 @@ from redis.exceptions import (
     RedisError,
     ResponseError,
 )
+from redis.sentinel import MasterNotFoundError
 
 from wagoe_jobs.errors import BackendUnavailable
 
@@ -35,6 +36,8 @@ def unavailable(error: Exception) -> BackendUnavailable:
     """The error to raise instead of the driver's."""
     code = getattr(error, "status_code", None)
     told = str(error).partition("\n")[0]
+    if isinstance(error, MasterNotFoundError):  # what follows are reprs of the driver's clients
+        told = told.partition(" : ")[0]
     if isinstance(error, AskError):  # its text is only a number and an address
         told = f"the keys live on another node of the cluster ({told}): give cluster = true"
     prefix = f"{code} " if isinstance(code, str) and not told.startswith(code) else ""
