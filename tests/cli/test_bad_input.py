@@ -41,7 +41,9 @@ def test_a_slip_on_the_command_line_is_one_line_or_one_document(script: Script, 
     assert json.loads(told.err)["error"]["type"] == "UsageError"
 
 
-@pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"a": NaN}', '{"a": -Infinity}', '[{"b": {"a": 1, "a": 1}}]'])
+@pytest.mark.parametrize(
+    "text", ['{"a": 1, "a": 2}', '{"a": NaN}', '{"a": -Infinity}', '{"a": 1e400}', '[{"b": {"a": 1, "a": 1}}]']
+)
 def test_json_that_is_none_is_refused(script: Script, text: str):
     told = script("enqueue", "x", text)
     assert told.code == 2

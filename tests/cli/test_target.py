@@ -78,6 +78,12 @@ def test_what_is_no_container_is_refused():
         container_at("house_of_nodes.good:number")
 
 
+def test_what_a_module_prints_is_no_part_of_the_answer(house: Path, capsys: pytest.CaptureFixture[str]):
+    (house / "loud.py").write_text(f"print('hello'){MODULE}")
+    container_at("house_of_nodes.loud")
+    assert capsys.readouterr() == ("", "hello\n")
+
+
 def test_a_module_that_fails_shows_its_trace_and_one_line(house: Path, capsys: pytest.CaptureFixture[str]):
     (house / "bad.py").write_text("def dig():\n    return 1 / 0\n\ndig()\n")
     with pytest.raises(

@@ -1,6 +1,7 @@
 """What is typed on the command line, read into values; whatever cannot be read is a usage error, which exits 2."""
 
 import json
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -92,12 +93,12 @@ def read_instant(text: str, or_else: str = "") -> datetime:
 
 
 def read_json(text: str) -> object:
-    """A JSON document; `-` reads it from stdin. Strict: a key twice, or NaN, is a slip and not a value."""
+    """A JSON document; `-` reads it from stdin. Strict: a key twice, NaN, or 1e400 is a slip and not a value."""
     if text == "-" and sys.stdin is None:
         raise typer.BadParameter("there is no stdin to read")
     try:
         source = sys.stdin.read() if text == "-" else text
-        return json.loads(source, object_pairs_hook=_each_once, parse_constant=_refuse)
+        return json.loads(source, object_pairs_hook=_each_once, parse_constant=_refuse, parse_float=_finite)
     except ValueError as error:
         raise typer.BadParameter(f"ARGS_JSON is not JSON: {error}") from None
     except RecursionError:
@@ -109,6 +110,13 @@ def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(found) < len(pairs):
         raise ValueError("an object names a key twice")
     return found
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:40]} is larger than any number with a fraction")
+    return number
 
 
 def _refuse(constant: str) -> NoReturn:

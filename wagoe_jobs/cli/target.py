@@ -5,6 +5,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from inspect import getattr_static
 from pkgutil import iter_modules
 from types import ModuleType
@@ -56,7 +57,8 @@ def _module(name: str) -> ModuleType:
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        return importlib.import_module(name)
+        with redirect_stdout(sys.stderr):  # stdout is for the answer alone, whatever a module prints
+            return importlib.import_module(name)
     except JobsError:
         raise
     except ModuleNotFoundError as missing:
