@@ -77,8 +77,10 @@ class Watch:
 
     def _stays(self, claimed_us: int, now_us: int) -> bool:
         """Whether the first of the unstarted claims does not move, or has been here for too long although it does."""
-        here_us = now_us - claimed_us - self._lane.crossing.took_us
-        return now_us - self._since_us >= STUCK_US or here_us >= AGED_US
+        crossing = self._lane.crossing
+        here_us = now_us - claimed_us - crossing.took_us
+        # in an outage what does move is started here: it could not go back, and would be nobody's until the end of it
+        return now_us - self._since_us >= STUCK_US or (here_us >= AGED_US and not crossing.down)
 
     def _keep_listening(self) -> None:
         """See to it that an idle slot listens for news when those that fetch are inside long jobs."""
