@@ -7,6 +7,8 @@ no answer comes, the same order is sent again: the web node makes one of two.
 import csv
 import json
 import threading
+import time
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,8 +80,9 @@ class Feeder:
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
+        deadline = time.monotonic() + STOP_SECONDS
         for thread in self._threads:
-            thread.join(STOP_SECONDS)
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     @property
     def done(self) -> bool:
@@ -152,9 +155,9 @@ def read_orders(file: Path) -> Iterator[Read | Malformed]:
 
     Raises ValueError when the first line does not name the columns.
     """
-    lines = file.read_bytes().split(b"\n")
-    if _columns(lines[0]) != list(COLUMNS):
-        raise ValueError(f"{file} must begin with the line {','.join(COLUMNS)}")
+    lines = file.read_bytes().removeprefix(BOM_UTF8).split(b"\n")
+    if not _names_the_columns(lines[0]):
+        raise ValueError(f"{file} must be UTF-8 and begin with the line {','.join(COLUMNS)}")
     if lines[-1] == b"":
         lines.pop()
     for number, line in enumerate(lines[1:], 2):
@@ -164,6 +167,13 @@ def read_orders(file: Path) -> Iterator[Read | Malformed]:
             yield Malformed(number, f"is not UTF-8, at byte {error.start}")
         except (csv.Error, ValueError) as error:
             yield Malformed(number, str(error))
+
+
+def _names_the_columns(line: bytes) -> bool:
+    try:
+        return _columns(line) == list(COLUMNS)
+    except (csv.Error, ValueError):
+        return False
 
 
 def _order(line: bytes) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """One node of the example as a child process, watched over by the runner."""
 
+import os
 import shutil
 import signal
 import subprocess
@@ -15,13 +16,15 @@ LONGEST_PAUSE = 5.0
 class Node:
     """A process that is started again, ever more slowly, while it keeps dying. Its output goes to `log`."""
 
-    def __init__(self, name: str, arguments: Sequence[str], log: Path) -> None:
+    def __init__(self, name: str, arguments: Sequence[str], log: Path, lock: int) -> None:
+        """`lock` is a descriptor that the process holds open as long as it lives."""
         self.name = name
         self.deaths = 0
-        self._command = [*_tied_to_us(), sys.executable, *arguments]
+        self._command = [*tied_to_us(), sys.executable, *arguments]
         self._log = log
+        self._lock = lock
         self._process: subprocess.Popen[bytes] | None = None
-        self._start_at = 0.0
+        self._started_at = self._start_at = 0.0
 
     @property
     def pid(self) -> int | None:
@@ -35,11 +38,18 @@ class Node:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # an interrupt from the keyboard is the runner's to pass on
+                pass_fds=[self._lock],
             )
+        self._started_at = time.monotonic()
 
     def ended(self) -> int | None:
         """The exit code of a process that has ended, None while it runs or waits for its next start."""
         return self._process.poll() if self._process else None
+
+    @property
+    def lived(self) -> float:
+        """Seconds since its last start."""
+        return time.monotonic() - self._started_at
 
     def start_later(self) -> float:
         """Plan the next start after a death; how many seconds until then."""
@@ -63,12 +73,15 @@ class Node:
             self._process.send_signal(signal.SIGTERM)
         try:
             return self._process.wait(patience)
-        except BaseException as error:
-            self._process.kill()
-            code = self._process.wait()
-            if isinstance(error, subprocess.TimeoutExpired):
-                return code
-            raise
+        except subprocess.TimeoutExpired:
+            return self.end()
+
+    def end(self) -> int | None:
+        """End it at once; its exit code, None if it was not running."""
+        if self._process is None:
+            return None
+        self._process.kill()
+        return self._process.wait()
 
     def last_words(self, lines: int = 15) -> str:
         text = self._log.read_text(errors="replace") if self._log.exists() else ""
@@ -79,6 +92,9 @@ def how_it_ended(code: int) -> str:
     return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
 
 
-def _tied_to_us() -> list[str]:
-    """A prefix that ends the node when the runner dies, where the system has it."""
-    return ["setpriv", "--pdeathsig", "TERM"] if shutil.which("setpriv") else []
+def tied_to_us() -> list[str]:
+    """A prefix that ends the node when the runner dies, be it before the system is told to, where it can be told."""
+    if not shutil.which("setpriv"):
+        return []
+    unless_orphaned = f'[ "$PPID" = {os.getpid()} ] && exec "$@"'
+    return ["setpriv", "--pdeathsig", "TERM", "sh", "-c", unless_orphaned, "node"]

@@ -48,6 +48,11 @@ class Places:
         """There once everything was done; the next run then starts anew."""
         return self.root / "finished"
 
+    @property
+    def lock(self) -> Path:
+        """Locked by the processes of a run, so that no other begins among them; empty."""
+        return self.root / "run.lock"
+
     def receipt(self, order: str) -> Path:
         return self.receipts / f"{order}.eml"
 

@@ -5,34 +5,32 @@ its lease has ended. After a finished run, or with --fresh, everything begins an
 """
 
 import argparse
-import hashlib
-import json
 import os
 import shlex
-import shutil
 import signal
 import socket
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from types import FrameType
 
-from sqlalchemy import URL, select
+from sqlalchemy import URL
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from containers.app import node_settings
+from examples.shop.begin import alone, is_new, prepared, store_of
 from examples.shop.carrier import ALSO
 from examples.shop.database import Database, open_database
 from examples.shop.feed import Feeder, ask_for_report
 from examples.shop.nodes import Node, how_it_ended
-from examples.shop.places import FOLDER, Places, near, write_whole
+from examples.shop.places import FOLDER, Places, near
 from examples.shop.progress import Show
 from examples.shop.receipts import NO_CARRIER
 from examples.shop.summary import REPORT, Course, add_up, dead_letters
-from examples.shop.tables import orders
 from wagoe_jobs.errors import BackendUnavailable, JobsError, SettingsError
 from wagoe_jobs.ports import Runtime, StatsTotals
 from wagoe_jobs.runtime import open_runtime
@@ -40,6 +38,8 @@ from wagoe_jobs.settings import Settings
 
 LOOK_SECONDS = 0.2
 DEATHS_IN_VAIN = 5
+LONG_ENOUGH = 10.0
+"""A node that has lived for so many seconds did not die in vain."""
 PATIENCE_SECONDS = 20.0
 INTERRUPTED = 130
 USUAL = "out/shop"
@@ -56,14 +56,14 @@ class GaveUp(Exception):
 class Shop:
     """One run: its two nodes, its place, its view."""
 
-    def __init__(self, places: Places, orders: Path, port: int, show: Show) -> None:
+    def __init__(self, places: Places, orders: Path, port: int, show: Show, lock: int) -> None:
         self.places = places
         self.orders = orders
         self.show = show
         self.url = f"http://127.0.0.1:{port}"
-        self.web = Node("web", ["-m", "examples.shop.web", "--port", str(port)], places.log("web"))
+        self.web = Node("web", ["-m", "examples.shop.web", "--port", str(port)], places.log("web"), lock)
         worker = ["-m", "wagoe_jobs.cli", "worker", "-a", "containers.worker:container"]
-        self.worker = Node("worker", worker, places.log("worker"))
+        self.worker = Node("worker", worker, places.log("worker"), lock)
         self._in_vain = self._progress = 0
 
     @contextmanager
@@ -79,9 +79,18 @@ class Shop:
             code = self.worker.stop(PATIENCE_SECONDS)
             if code:
                 raise GaveUp(f"the worker node {how_it_ended(code)} when it was stopped:\n{self.worker.last_words()}")
-        finally:
+        except BaseException:
+            self._stop()
+            raise
+
+    def _stop(self) -> None:
+        """Both nodes, also when another interrupt comes meanwhile."""
+        try:
             for node in (self.web, self.worker):
                 node.stop(PATIENCE_SECONDS)
+        finally:
+            for node in (self.web, self.worker):
+                node.end()
 
     def work(self, runtime: Runtime) -> Course:
         """Send every order, ask for the report, and wait until no job is left."""
@@ -122,6 +131,8 @@ class Shop:
             if node.start_if_due():
                 self.show.say(f"{node.name} node started again, process {node.pid}")
             return 0
+        if node.lived > LONG_ENOUGH:
+            self._in_vain = 0
         pause = node.start_later()
         self.show.say(f"{node.name} node {how_it_ended(code)}: starting it again in {pause:.1f} s")
         return 1
@@ -137,7 +148,7 @@ class Shop:
         tries = [f"curl {self.url}/"]
         for job in dead_letters(runtime):
             if job.error is not None and job.error.type == NO_CARRIER and isinstance(job.args, dict):
-                file = near(self.places.carrier / ALSO)
+                file = shlex.quote(str(near(self.places.carrier / ALSO)))
                 tries += [
                     f"curl {self.url}/orders/{job.args['order']}",
                     f"echo XA >>{file}   # a carrier is found: try again",
@@ -154,28 +165,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not lent:
         os.environ[URL_NAME] = URL.create("sqlite", database=str(places.database)).render_as_string()
     signal.signal(signal.SIGTERM, _as_interrupt)
+    if isinstance(sys.stdout, TextIOWrapper):  # whatever it is called, no order shall be what ends the run
+        sys.stdout.reconfigure(errors="backslashreplace")
     show = Show()
     try:
-        return _run(options, places, show, _prefix(lent=lent))
+        with alone(places, show.say) as lock:
+            return _run(options, places, show, _prefix(lent=lent), lock)
     except KeyboardInterrupt:
         show.say(STOPPED_LENT if lent else STOPPED)
         return INTERRUPTED
     except GaveUp as reason:
         show.say(str(reason))
         return 1
-    except (JobsError, SQLAlchemyError) as error:
+    except (JobsError, SQLAlchemyError, OSError) as error:
         show.say(str(error))
         return 2
 
 
-def _run(options: argparse.Namespace, places: Places, show: Show, prefix: str) -> int:
+def _run(options: argparse.Namespace, places: Places, show: Show, prefix: str, lock: int) -> int:
     settings = node_settings("web")
-    resumed = _prepared(places, _store(settings), fresh=options.fresh)
-    shop = Shop(places, options.orders, options.port or _free_port(), show)
+    resumed = prepared(places, store_of(settings), fresh=options.fresh)
+    shop = Shop(places, options.orders, options.port or _free_port(), show, lock)
     with open_runtime(settings) as runtime, _opened(settings, places) as database:
         if resumed:
             show.say("resuming the run that was interrupted; --fresh begins anew")
-        elif not _is_new(database):
+        elif not is_new(database):
             raise SettingsError("jobs.db.url", "holds orders of an earlier run, whose files are gone: give another one")
         with shop.open():
             course = shop.work(runtime)
@@ -185,39 +199,6 @@ def _run(options: argparse.Namespace, places: Places, show: Show, prefix: str) -
             if options.stay:
                 shop.stay(runtime)
     return 0 if correct else 1
-
-
-def _prepared(places: Places, store: str, *, fresh: bool) -> bool:
-    """Make the run's folder; True when an interrupted run of this store is in it. Without that it begins empty."""
-    known = json.loads(places.run.read_text())["store"] if places.run.exists() else None
-    resumed = known == store and not fresh and not places.finished.exists()
-    if not resumed:
-        _clear(places)
-    for folder in (places.root, *places.folders()):
-        folder.mkdir(parents=True, exist_ok=True)
-    write_whole(places.run, json.dumps({"store": store}).encode())
-    return resumed
-
-
-def _clear(places: Places) -> None:
-    """Remove what runs make, and nothing else: the folder may be one that holds other things."""
-    for folder in places.folders():
-        shutil.rmtree(folder, ignore_errors=True)
-    for path in places.files():
-        path.unlink(missing_ok=True)
-
-
-def _store(settings: Settings) -> str:
-    """Tells one store from another without saying where it is: the url may hold a password."""
-    jobs = settings.jobs
-    assert jobs is not None
-    urls = [secret.get_secret_value() for secret in (jobs.db.url, jobs.redis.url) if secret is not None]
-    return hashlib.sha256(json.dumps([jobs.provider, *urls]).encode()).hexdigest()
-
-
-def _is_new(database: Database) -> bool:
-    with database.engine.connect() as conn:
-        return conn.execute(select(orders.c.number).limit(1)).first() is None
 
 
 @contextmanager
@@ -245,7 +226,8 @@ def _left(stats: StatsTotals) -> int:
 
 def _say_how_to_look(prefix: str, show: Show) -> None:
     """The commands for dead letters, as they can be typed here."""
-    script, place = f"{prefix}{near(Path(sys.executable).with_name('wagoe-jobs'))}", "-a containers.web:container"
+    script = prefix + shlex.quote(str(near(Path(sys.executable).with_name("wagoe-jobs"))))
+    place = "-a containers.web:container"
     show.say(f"look at them  {script} failed list {place}")
     show.say(f"try again     {script} failed retry ID {place}")
 

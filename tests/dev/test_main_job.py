@@ -22,6 +22,7 @@ import pytest
 
 from examples.shop.feed import Malformed, Read, read_orders
 from examples.shop.made_up import made_up
+from examples.shop.nodes import tied_to_us
 from tests.dev.with_server import KINDS, environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -354,7 +355,81 @@ def test_a_file_without_its_columns_is_refused(tmp_path: Path):
     with run.started() as process:
         assert process.wait(60) == 1
     assert "the orders cannot be sent: " in run.text()
-    assert "must begin with the line order,name,email,street,postcode,town,country,articles" in run.text()
+    assert "must be UTF-8 and begin with the line order,name,email,street,postcode,town,country,articles" in run.text()
+
+
+def test_a_file_that_is_not_there_is_told_in_one_line(tmp_path: Path):
+    run = Run(tmp_path, lines=1)
+    run.file.unlink()
+    with run.started() as process:
+        assert process.wait(60) == 2
+    assert run.said[-1] == f"[Errno 2] No such file or directory: '{run.file}'"
+    assert "Traceback" not in run.text()
+
+
+def test_a_file_as_spreadsheets_write_it_is_read(tmp_path: Path):
+    with ORDERS.open("rb") as whole:
+        lines = list(islice(whole, 5))
+    (tmp_path / "plain.csv").write_bytes(b"".join(lines))
+    (tmp_path / "sheet.csv").write_bytes(b"\xef\xbb\xbf" + b"".join(line.replace(b"\n", b"\r\n") for line in lines))
+    assert list(read_orders(tmp_path / "sheet.csv")) == list(read_orders(tmp_path / "plain.csv"))
+
+
+@pytest.mark.parametrize("name", ["a folder", "50% of #1?"])
+def test_a_folder_of_any_name_will_do_and_what_is_to_be_typed_works(tmp_path: Path, name: str):
+    (tmp_path / name).mkdir()
+    run = Run(tmp_path / name, lines=3)
+    run.finish()
+    assert run.receipts() == {"A00001", "A00002"}
+    assert "there are no dead letters" in typed(re.findall(r"^look at them +(.*)$", run.text(), re.M)[0])
+
+
+def test_a_second_run_in_a_folder_waits_for_the_end_of_the_first(tmp_path: Path):
+    first, second = Run(tmp_path, lines=200), Run(tmp_path, lines=200)
+    with first.started() as one:
+        first.await_runs(20)
+        with second.started("--fresh") as other:
+            second.until(lambda: "waiting for another run to end" in second.text())
+            one.send_signal(signal.SIGINT)
+            assert one.wait(60) == 130
+            assert other.wait(100) == 0, second.text()
+    assert second.orders() == second.receipts()
+
+
+def test_interrupts_again_and_again_leave_no_node_behind(run: Run):
+    with run.started() as process:
+        run.await_runs(50)
+        for node in ("web", "worker"):
+            os.kill(run.process(node), signal.SIGSTOP)
+        ended = time.monotonic() + 15
+        while process.poll() is None and time.monotonic() < ended:
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.5)
+        assert process.poll() in (130, -signal.SIGINT)
+    assert not any(Path(f"/proc/{run.process(node)}").exists() for node in ("web", "worker"))
+    assert "Traceback" not in run.text()
+
+
+def test_a_node_that_finds_its_runner_gone_does_not_start(tmp_path: Path):
+    """It may have died before the system was asked to tell."""
+    started = tmp_path / "started"
+    orphan = ["sh", "-c", '"$@" & wait', "another parent", *tied_to_us(), "touch", str(started)]
+    subprocess.run(orphan, check=True, timeout=20)
+    assert not started.exists()
+    assert subprocess.run([*tied_to_us(), "touch", str(started)], check=True, timeout=20)
+    assert started.exists()
+
+
+def test_a_run_ends_with_the_process_that_has_its_server(tmp_path: Path):
+    run = Run(tmp_path)
+    command = [sys.executable, "-m", "tests.dev.with_server", "redis", *run.command()[1:]]
+    run.command = lambda *options: command  # type: ignore[method-assign]
+    with run.started() as process:
+        run.await_runs(20)
+        nodes = [run.process("worker"), run.process("web")]
+        process.kill()
+        run.until(lambda: not any(Path(f"/proc/{node}").exists() for node in nodes))
+    assert "stopped" in run.text()
 
 
 def test_the_customers_file_is_what_its_script_makes():

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
+from examples.shop.nodes import tied_to_us
 from tests.servers import MariaDbServer, PostgresServer, RedisServer
 
 KINDS = {"postgres": PostgresServer, "mariadb": MariaDbServer, "redis": RedisServer}
@@ -20,7 +21,9 @@ KINDS = {"postgres": PostgresServer, "mariadb": MariaDbServer, "redis": RedisSer
 def main(kind: str, arguments: Sequence[str]) -> int:
     """The program's exit code. An interrupt is the program's to handle; TERM is passed on."""
     with KINDS[kind]() as server, server.database() as url:
-        program = subprocess.Popen([sys.executable, *arguments], env={**os.environ, **environment(kind, url)})
+        program = subprocess.Popen(
+            [*tied_to_us(), sys.executable, *arguments], env={**os.environ, **environment(kind, url)}
+        )
         signal.signal(signal.SIGTERM, lambda *_: program.terminate())
         while True:
             try:
