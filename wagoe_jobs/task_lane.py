@@ -195,6 +195,8 @@ class TaskLane(Lane):
 
     async def _park(self, slot: TaskSlot) -> None:
         """Wait until somebody wakes this slot; on its way there it asks for work, unless that is listened for."""
+        if self._stopping:
+            return  # all that were parked have been woken, and nobody will come again
         self._idle.append(slot)
         if self.crossing.finished or not self._lookout.taken:
             self._ring()

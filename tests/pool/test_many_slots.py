@@ -1,15 +1,21 @@
 """Pools of thousands of slots: what one call to the store may carry, and leases that are renewed in time."""
 
 import asyncio
-from collections import Counter
-from collections.abc import Sequence
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from tests.noise import noisy
+from tests.pool.conftest import OpenHouse
 from tests.pool.faulty import FaultyQueue, healthy
-from tests.pool.house import House, until
+from tests.pool.house import House
+from tests.until import until
 from wagoe_jobs.core.job import Status
 from wagoe_jobs.crossing import Crossing
 from wagoe_jobs.lease import LeaseKeeper
@@ -52,8 +58,12 @@ class Together:
         await self._let_go.wait()
 
     def let_go(self) -> None:
+        self.call(self._let_go.set)
+
+    def call(self, function: Callable[..., object], *args: object) -> None:
+        """Have this called on the loop."""
         assert self._loop
-        self._loop.call_soon_threadsafe(self._let_go.set)
+        self._loop.call_soon_threadsafe(function, *args)
 
 
 def test_what_ends_at_once_goes_to_the_store_in_batches(house: House) -> None:
@@ -92,3 +102,54 @@ def test_claims_go_back_in_batches_and_those_that_did_not_later(house: House) ->
     crossing.hand_back_rest()
     assert (house.queue.size("default"), len(keeper.held()), crossing.has_rest) == (1_300, 0, False)
     assert queue.most["hand_back"] == BATCH_LIMIT
+
+
+@noisy
+@pytest.mark.fault(3)
+@pytest.mark.parametrize(("slots", "lease_ms"), [(20, 300), (2_000, 2_000)])
+def test_no_two_renewals_are_further_apart_than_half_the_lease(
+    open_house: OpenHouse, slots: int, lease_ms: int
+) -> None:
+    """Read from the rows; in the second third something blocks the loop, in the last one the pool is stopping."""
+    house = open_house(timedelta(milliseconds=lease_ms))
+    together = Together()
+    house.enqueue_numbers(slots)
+    ends: dict[str, list[int]] = defaultdict(list)
+
+    def sample(leases: int) -> None:
+        until_then = time.monotonic() + leases * lease_ms / 1e3
+        while time.monotonic() < until_then:
+            for id, end in house.sample().items():
+                if not ends[id] or ends[id][-1] != end:
+                    ends[id].append(end)
+            time.sleep(lease_ms / 30e3)
+
+    with house.pool({"work": together}, count=slots, virtual_threads=True) as pool:
+        until(lambda: together.entered == slots, 60)
+        sample(2)
+        together.call(time.sleep, lease_ms / 1e3)
+        sample(2)
+        stopping = threading.Thread(target=pool.stop)
+        stopping.start()
+        sample(2)
+        together.let_go()
+        stopping.join()
+    assert len(ends) == slots
+    gaps = [later - earlier for of_one in ends.values() for earlier, later in pairwise(of_one)]
+    assert len(gaps) >= 15 * slots
+    assert max(gaps) <= lease_ms * 500
+    assert house.counts() == {Status.COMPLETED: slots}
+
+
+def test_a_stop_does_not_wait_for_slots_that_wait_for_the_store(house: House) -> None:
+    """So many results come while it stops that slots would rather wait than add to them; nobody would wake them."""
+    together = Together()
+    house.enqueue_numbers(400)
+    pool = house.pool({"work": together}, count=400, virtual_threads=True)
+    pool.start()
+    until(lambda: together.entered == 400)
+    threading.Timer(0.3, together.let_go).start()
+    began = time.monotonic()
+    assert pool.stop(timedelta(seconds=20))
+    assert time.monotonic() - began < 10
+    assert house.counts() == {Status.COMPLETED: 400}
