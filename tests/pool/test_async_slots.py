@@ -23,6 +23,7 @@ from wagoe_jobs.core.job import Status
 from wagoe_jobs.loop_thread import LoopThread
 from wagoe_jobs.pool import WorkerPool
 from wagoe_jobs.registry import handler
+from wagoe_jobs.worker import Worker
 
 pytestmark = pytest.mark.timed
 
@@ -562,3 +563,21 @@ def test_the_setting_makes_the_pools_slots_tasks() -> None:
         for id in [client.enqueue("work") for _ in range(5)]:
             client.wait(id, timeout=10)
     assert len(set(loops)) == 1
+
+
+def test_a_slot_outlives_a_run_that_cannot_even_be_settled(
+    room: House, monkeypatch: pytest.MonkeyPatch, said: Said
+) -> None:
+    begin, broken = Worker.begin, [RuntimeError("ours")]
+
+    def breaks_once(worker: Worker, *args: Any) -> Any:
+        if broken:
+            raise broken.pop()
+        return begin(worker, *args)
+
+    monkeypatch.setattr(Worker, "begin", breaks_once)
+    first, unknown, second = room.enqueue("good"), room.enqueue("unknown"), room.enqueue("good")
+    with room.pool({"good": nothing}, count=1):
+        assert room.ended(second).status is Status.COMPLETED
+    assert (room.job(first).status, room.job(unknown).status) == (Status.RUNNING, Status.PENDING)
+    assert "could neither be run nor settled" in said()
