@@ -8,7 +8,7 @@ had forgotten, which by that answer did nothing.
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from threading import BoundedSemaphore, Lock
@@ -116,6 +116,7 @@ class Redis:
         self._connections = connections
         self._room = BoundedSemaphore(connections)
         self._idle: deque[Link] = deque()
+        self._closed = False
 
     def run(self, script: Script, *args: Word) -> Any:
         """The script's reply. Raises BackendUnavailable, RefusedData."""
@@ -138,9 +139,17 @@ class Redis:
         return (verb, body, 1, self.keys.seq, self.offset.us, *self.keeps, *args)
 
     def close(self) -> None:
-        """Close the connections that nobody is using; may be called twice."""
-        while self._idle:
-            self._idle.pop().drop()
+        """Close the connections, those in use once their call has ended; may be called twice.
+
+        Whoever asks for more is answered all the same, over a connection for that call alone.
+        """
+        self._closed = True
+        self._drop_idle()
+
+    def _drop_idle(self) -> None:
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().drop()
 
     @contextmanager
     def _lent(self) -> Iterator[Link]:
@@ -156,6 +165,8 @@ class Redis:
             yield link
         finally:
             self._idle.append(link)  # the last in is the first out: those that a peak needed are the ones to age
+            if self._closed:  # asked after the link is listed: whichever comes last, we or `close`, drops it
+                self._drop_idle()
             self._room.release()
 
 
@@ -192,9 +203,9 @@ def evaluate(redis: Redis, link: Link, script: Script, args: Sequence[Word]) -> 
 
 def transact(redis: Redis, link: Link, script: Script, calls: Sequence[Sequence[Word]]) -> list[Any]:
     """All runs, one after the other with nothing between them; none of them when one cannot be."""
-    load: Command = ("SCRIPT", "LOAD", script.text)  # inside the transaction it is too late to learn that it is missing
-    runs = [redis.words(script, args) for args in calls]
-    commands = [load, ("MULTI",), *runs, ("EXEC",)]
+    # the first run brings the script: within the transaction it would be too late to learn that it is missing
+    runs = [redis.words(script, args, "EVALSHA" if n else "EVAL") for n, args in enumerate(calls)]
+    commands: list[Command] = [("MULTI",), *runs, ("EXEC",)]
     replies = link.ask(b"".join(map(packed, commands)), len(commands))
     *_, told = [link.checked(reply) for reply in replies]  # what was refused first tells why all of it was
     return [link.checked(reply) for reply in told]
