@@ -44,9 +44,9 @@ def redis_server(runtime: Runtime) -> tuple[str, Sequence[str]]:
     Raises BackendUnavailable, and WiringError for another provider.
     """
     from wagoe_jobs.adapters.redis import version_of, warnings
-    from wagoe_jobs.adapters.redis.queue import RedisQueue
+    from wagoe_jobs.adapters.redis.queue import RedisJobQueue
 
-    if not isinstance(runtime.queue, RedisQueue):
+    if not isinstance(runtime.queue, RedisJobQueue):
         raise WiringError(f"the jobs are not in redis: the provider is {runtime.provider}")
     return version_of(runtime.queue.redis), warnings(runtime.queue.redis)
 

@@ -18,7 +18,7 @@ from tests.redis.saboteur import Saboteur
 from tests.servers import RedisServer
 from wagoe_jobs.adapters import redis
 from wagoe_jobs.adapters.redis.dialling import dial_of
-from wagoe_jobs.adapters.redis.queue import RedisQueue
+from wagoe_jobs.adapters.redis.queue import RedisJobQueue
 from wagoe_jobs.core.job import Job, Status
 from wagoe_jobs.errors import BackendUnavailable
 from wagoe_jobs.ports import Answer, Claim, Claimed, Settlement, Taken
@@ -28,7 +28,7 @@ ROUNDS = 500
 
 
 @pytest.fixture
-def proxied(redis_server: RedisServer, redis_url: str) -> Iterator[tuple[RedisQueue, Proxy]]:
+def proxied(redis_server: RedisServer, redis_url: str) -> Iterator[tuple[RedisJobQueue, Proxy]]:
     """A queue behind a proxy that can misbehave."""
     db = int(redis_url.rpartition("/")[2])
     with (
@@ -59,7 +59,7 @@ def cut(number: int) -> None:
     raise ConnectionResetError("cut")
 
 
-STEPS: dict[str, Callable[[RedisQueue, Claim], object]] = {
+STEPS: dict[str, Callable[[RedisJobQueue, Claim], object]] = {
     "claim": lambda queue, held: queue.claim(LINE, "bob", 10),
     "exchange": lambda queue, held: queue.exchange(completed([held]), LINE, "bob", 10),
     "settle": lambda queue, held: queue.settle(completed([held])),
@@ -127,7 +127,7 @@ def _check_one_place(parts: Parts, jobs: list[Job]) -> None:
 
 @pytest.mark.fault(57)
 def test_an_enqueue_whose_reply_was_lost_is_repeated_without_a_second_copy(
-    proxied: tuple[RedisQueue, Proxy],
+    proxied: tuple[RedisJobQueue, Proxy],
 ) -> None:
     queue, proxy = proxied
     job, bulk, keyed = new_job(), [new_job() for _ in range(600)], new_job()
@@ -144,7 +144,7 @@ def test_an_enqueue_whose_reply_was_lost_is_repeated_without_a_second_copy(
 
 
 @pytest.mark.fault(57)
-def test_claims_that_nobody_heard_of_come_with_the_next_exchange(proxied: tuple[RedisQueue, Proxy]) -> None:
+def test_claims_that_nobody_heard_of_come_with_the_next_exchange(proxied: tuple[RedisJobQueue, Proxy]) -> None:
     queue, proxy = proxied
     jobs = [new_job() for _ in range(5)]
     queue.enqueue_many(jobs)
@@ -159,7 +159,7 @@ def test_claims_that_nobody_heard_of_come_with_the_next_exchange(proxied: tuple[
 
 
 @pytest.mark.fault(57)
-def test_what_was_found_again_goes_back_as_far_as_it_is_too_much(proxied: tuple[RedisQueue, Proxy]) -> None:
+def test_what_was_found_again_goes_back_as_far_as_it_is_too_much(proxied: tuple[RedisJobQueue, Proxy]) -> None:
     queue, proxy = proxied
     jobs = [new_job() for _ in range(4)]
     queue.enqueue_many(jobs)
@@ -170,7 +170,7 @@ def test_what_was_found_again_goes_back_as_far_as_it_is_too_much(proxied: tuple[
 
 
 @pytest.mark.fault(57)
-def test_a_repair_whose_reply_was_lost_is_made_again(proxied: tuple[RedisQueue, Proxy]) -> None:
+def test_a_repair_whose_reply_was_lost_is_made_again(proxied: tuple[RedisJobQueue, Proxy]) -> None:
     queue, proxy = proxied
     job = new_job()
     queue.enqueue(job)
@@ -182,7 +182,7 @@ def test_a_repair_whose_reply_was_lost_is_made_again(proxied: tuple[RedisQueue, 
 
 
 @pytest.mark.fault(57)
-def test_a_settlement_whose_reply_was_lost_is_answered_as_done(proxied: tuple[RedisQueue, Proxy]) -> None:
+def test_a_settlement_whose_reply_was_lost_is_answered_as_done(proxied: tuple[RedisJobQueue, Proxy]) -> None:
     queue, proxy = proxied
     queue.enqueue_many([new_job() for _ in range(3)])
     first, second, third = queue.claim(LINE, "ann", 3)
@@ -239,7 +239,7 @@ def test_replies_are_never_mixed_up_by_calls_that_end_in_the_middle(redis_url: s
 
 
 @pytest.mark.fault(58)
-def test_a_reply_that_comes_late_is_not_taken_for_the_next(proxied: tuple[RedisQueue, Proxy]) -> None:
+def test_a_reply_that_comes_late_is_not_taken_for_the_next(proxied: tuple[RedisJobQueue, Proxy]) -> None:
     queue, proxy = proxied
     queue.enqueue_many([new_job() for _ in range(3)])
     proxy.delay = 0.4

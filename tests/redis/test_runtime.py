@@ -16,7 +16,7 @@ from tests.wiring.parts import system
 from wagoe_jobs import handler
 from wagoe_jobs.adapters.redis import Redis, addresses, version_of, warnings
 from wagoe_jobs.adapters.redis.dialling import Direct, dial_of
-from wagoe_jobs.adapters.redis.queue import RedisQueue
+from wagoe_jobs.adapters.redis.queue import RedisJobQueue
 from wagoe_jobs.clock import Clock, Ids
 from wagoe_jobs.core.job import make_job
 from wagoe_jobs.errors import BackendUnavailable, SettingsError, WiringError
@@ -186,7 +186,7 @@ def test_a_server_that_may_lose_jobs_is_warned_about(caplog: pytest.LogCaptureFi
     with RedisServer(persistent=False, settings={"maxmemory-policy": "allkeys-lru"}) as server:
         caplog.set_level(logging.INFO, "wagoe_jobs")
         with open_runtime({"provider": "redis", "redis": {"url": server.url()}}) as runtime:
-            assert isinstance(runtime.queue, RedisQueue)
+            assert isinstance(runtime.queue, RedisJobQueue)
             told = warnings(runtime.queue.redis)
             assert version_of(runtime.queue.redis).startswith(("redis ", "valkey "))
     logged = {record.levelname: record.getMessage() for record in caplog.records}
@@ -217,7 +217,7 @@ def test_a_server_that_keeps_all_is_not_warned_about(redis_url: str, caplog: pyt
 def test_history_is_kept_for_seven_days_unless_settings_say_else(redis_url: str) -> None:
     with open_runtime({"provider": "redis", "redis": {"url": redis_url}}) as runtime:
         assert works(runtime)
-        assert isinstance(runtime.queue, RedisQueue)
+        assert isinstance(runtime.queue, RedisJobQueue)
         for days, kept in ((6.9, 1), (0.2, 0)):
             runtime.queue.redis.offset.move(timedelta(days=days))
             assert runtime.stats.job_stats().succeeded == kept

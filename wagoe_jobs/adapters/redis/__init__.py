@@ -20,7 +20,7 @@ from wagoe_jobs.adapters.redis.dialling import Direct, Elsewhere, dial_of
 from wagoe_jobs.adapters.redis.idempotency import RedisIdempotencyStore
 from wagoe_jobs.adapters.redis.keys import DEFAULT_PREFIX, Keys
 from wagoe_jobs.adapters.redis.presence import RedisWorkerPresence
-from wagoe_jobs.adapters.redis.queue import RedisQueue
+from wagoe_jobs.adapters.redis.queue import RedisJobQueue
 from wagoe_jobs.adapters.redis.recurring import RedisRecurringState
 from wagoe_jobs.adapters.redis.server import check_server, version_of, warnings
 from wagoe_jobs.adapters.redis.stats import RedisJobStats
@@ -88,11 +88,11 @@ def job_queue(
     prefix: str = DEFAULT_PREFIX,
     keep: Keep = Keep(),
     clock_offset: ClockOffset | None = None,
-) -> RedisQueue:
+) -> RedisJobQueue:
     """The queue; of a `Redis`, prefix and all that follows are its own. Raises as `open_redis`."""
     if isinstance(client, Redis):
-        return RedisQueue(client, lease)
-    return RedisQueue(open_redis(client, prefix=prefix, keep=keep, clock_offset=clock_offset), lease, owner=True)
+        return RedisJobQueue(client, lease)
+    return RedisJobQueue(open_redis(client, prefix=prefix, keep=keep, clock_offset=clock_offset), lease, owner=True)
 
 
 def job_store(

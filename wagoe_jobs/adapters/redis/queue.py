@@ -31,7 +31,7 @@ from wagoe_jobs.ports import (
 _US = timedelta(microseconds=1)
 
 
-class RedisQueue:
+class RedisJobQueue:
     """JobQueue with leases, keys and wake-up."""
 
     def __init__(self, redis: Redis, lease: timedelta, *, owner: bool = False) -> None:
