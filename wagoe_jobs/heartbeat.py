@@ -6,23 +6,20 @@ what it tells; while the store is away it goes on trying, and says so once.
 
 import logging
 import os
-import socket
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from heapq import nsmallest
 from importlib.metadata import PackageNotFoundError, version
 from random import uniform
-from secrets import token_hex
 from threading import Event, Thread
 from types import TracebackType
 from typing import Self
 
 from wagoe_jobs.context import monotonic_us
-from wagoe_jobs.core.clean import clean
 from wagoe_jobs.core.codec import type_of
-from wagoe_jobs.core.job import NAME_LIMIT
 from wagoe_jobs.errors import Undecodable
+from wagoe_jobs.identity import UNKNOWN, host_name
 from wagoe_jobs.outage import Outage, part_from
 from wagoe_jobs.ports import RUNNING_LIMIT, Beat, Claim, RunningJob, WorkerCard, WorkerPresence
 
@@ -30,8 +27,6 @@ log = logging.getLogger("wagoe_jobs")
 
 EVERY = timedelta(seconds=5)
 """How far two beats are apart, a little less each time by chance so that nodes do not march in step."""
-UNKNOWN = "unknown"
-_HOST_LIMIT = NAME_LIMIT // 2
 
 
 class Heartbeat:
@@ -40,7 +35,7 @@ class Heartbeat:
     def __init__(
         self,
         presence: WorkerPresence,
-        name: str,
+        worker: str,
         *,
         queues: Sequence[str],
         slots: int,
@@ -50,7 +45,9 @@ class Heartbeat:
         down: Callable[[], bool],
         every: timedelta | None = None,
     ) -> None:
-        """`running` gives the claims whose handlers run, `polled_us` the monotonic microsecond of the last request
+        """`worker` is the name that stands in its claims too.
+
+        `running` gives the claims whose handlers run, `polled_us` the monotonic microsecond of the last request
         for work, zero before it; `down` whether the store is known to be away: then a stop need not wait for it.
         """
         self._presence = presence
@@ -59,12 +56,12 @@ class Heartbeat:
         self._polled_us = polled_us
         self._down = down
         self._every = (every or EVERY).total_seconds()
-        self._card = own_card(queues, slots)
+        self._card = own_card(worker, queues, slots)
         self._announced = False
         self._types: dict[Claim, str] = {}
         self._outage = Outage("telling the store about this worker pool", longest=self._every)
         self._closing = Event()
-        self._thread = Thread(target=self._run, name=f"{name}-heartbeat", daemon=True)
+        self._thread = Thread(target=self._run, name=f"wagoe-{queues[0]}-heartbeat", daemon=True)
 
     @property
     def worker(self) -> str:
@@ -122,14 +119,12 @@ class Heartbeat:
             log.warning("this worker pool could not take its leave: %s: %s", type(exc).__name__, exc)
 
 
-def own_card(queues: Sequence[str], slots: int) -> WorkerCard:
-    """The card of a worker in this process, with a name that no other process or start shares."""
-    host = clean(socket.gethostname()).strip()[:_HOST_LIMIT].strip() or UNKNOWN
-    pid = os.getpid()
+def own_card(worker: str, queues: Sequence[str], slots: int) -> WorkerCard:
+    """The card of a worker in this process."""
     return WorkerCard(
-        name=f"{host}:{pid}:{token_hex(4)}",
-        host=host,
-        pid=pid,
+        name=worker,
+        host=host_name(),
+        pid=os.getpid(),
         version=_version(),
         queues=tuple(queues),
         job_types=(),

@@ -25,6 +25,7 @@ from wagoe_jobs.crossing import Crossing
 from wagoe_jobs.errors import InvalidJob, JobsError, WiringError
 from wagoe_jobs.heartbeat import Heartbeat
 from wagoe_jobs.housekeeping import Housekeeper
+from wagoe_jobs.identity import worker_name
 from wagoe_jobs.lane import Lane
 from wagoe_jobs.lease import LeaseKeeper
 from wagoe_jobs.lookout import Lookout
@@ -86,6 +87,7 @@ class WorkerPool:
 
         Raises WiringError for a queue without leases, a count that is none, a name twice or no name.
         """
+        self.name = worker_name()
         self.queues = _checked_queues(queues)
         self.count = _checked_count(count)
         self._queue = _leased(runtime.queue)
@@ -167,12 +169,18 @@ class WorkerPool:
             self._housekeeper = opened.enter_context(self._make_housekeeper(name))
             self._lanes = lanes
             if self._runtime.presence is not None:
-                opened.enter_context(self._make_heartbeat(self._runtime.presence, name))
+                opened.enter_context(self._make_heartbeat(self._runtime.presence))
             self._helpers = opened.pop_all()
 
     def _lane(self, name: str, keeper: LeaseKeeper, watchdog: Watchdog) -> Lane:
         worker = Worker(
-            self._runtime, self._registry, name, backoff=self._backoff, patience=self._patience, keeper=keeper
+            self._runtime,
+            self._registry,
+            name,
+            backoff=self._backoff,
+            patience=self._patience,
+            keeper=keeper,
+            name=self.name,
         )
         crossing = Crossing(self._queue, name, worker.name, keeper, self.count)
         lookout = Lookout(self._queue, name, *self._poll)
@@ -190,10 +198,10 @@ class WorkerPool:
             unwatched=lambda: any(lane.unwatched for lane in self._lanes),
         )
 
-    def _make_heartbeat(self, presence: WorkerPresence, name: str) -> Heartbeat:
+    def _make_heartbeat(self, presence: WorkerPresence) -> Heartbeat:
         return Heartbeat(
             presence,
-            name,
+            self.name,
             queues=self.queues,
             slots=self.count * len(self.queues),
             job_types=self._registry.job_types,

@@ -10,15 +10,12 @@ own way. `work_one` is the same for a single job.
 """
 
 import logging
-import os
-import socket
 from asyncio import iscoroutine
 from collections.abc import Awaitable
 from datetime import timedelta
 from functools import partial
 from inspect import isawaitable
 from random import random
-from secrets import token_hex
 from time import sleep
 from types import TracebackType
 from typing import NamedTuple, Self, cast
@@ -40,6 +37,7 @@ from wagoe_jobs.core.outcome import (
 from wagoe_jobs.core.retry import Backoff
 from wagoe_jobs.errors import BackendUnavailable, Undecodable
 from wagoe_jobs.failures import failure_of, text_of
+from wagoe_jobs.identity import worker_name
 from wagoe_jobs.lease import LeaseKeeper
 from wagoe_jobs.ports import Claim, Runtime, Settlement
 from wagoe_jobs.registry import Handler, Registry, refusal_of
@@ -70,10 +68,11 @@ class Worker:
         backoff: Backoff = Backoff(),
         patience: Patience = Patience(),
         keeper: LeaseKeeper | None = None,
+        name: str | None = None,
     ) -> None:
-        """`keeper` is one that someone else opens and closes; without it the worker has its own."""
+        """`keeper` is one that someone else opens and closes; without it the worker has its own. So for `name`."""
         self.queue = queue
-        self.name = worker_name()
+        self.name = name or worker_name()
         self._store = runtime.queue
         self._registry = registry
         self._backoff = backoff
@@ -214,8 +213,3 @@ class Worker:
             except BackendUnavailable:
                 sleep(pause)
         self._store.settle([settlement])
-
-
-def worker_name() -> str:
-    """A name for `locked_by` that no other process or start shares."""
-    return f"{socket.gethostname()}:{os.getpid()}:{token_hex(4)}"

@@ -18,6 +18,7 @@ from wagoe_jobs.core.codec import encode_job
 from wagoe_jobs.core.job import make_job
 from wagoe_jobs.errors import BackendUnavailable
 from wagoe_jobs.heartbeat import Heartbeat, own_card
+from wagoe_jobs.identity import worker_name
 from wagoe_jobs.ports import RUNNING_LIMIT, Beat, Claim, PresentWorker, WorkerCard, WorkerPresence
 
 OFTEN = timedelta(milliseconds=20)
@@ -69,7 +70,7 @@ def heartbeat(presence: WorkerPresence, **given: Any) -> Heartbeat:
         "down": lambda: False,
         "every": OFTEN,
     }
-    return Heartbeat(presence, "wagoe-test", **{**options, **given})
+    return Heartbeat(presence, worker_name(), **{**options, **given})
 
 
 @pytest.fixture
@@ -161,15 +162,9 @@ def test_a_leave_that_fails_is_said_and_raises_nothing(presence: Faulty, said: S
     assert "could not take its leave: BackendUnavailable" in said()
 
 
-def test_two_workers_of_one_process_have_two_names(presence: Faulty) -> None:
-    with heartbeat(presence), heartbeat(presence):
-        until(lambda: len(presence.list()) == 2)
-    assert presence.list() == []
-
-
 @pytest.mark.parametrize("host", ["", "a\nb\udc80\0" * 90, " \u2028 ", "höst"])
 def test_any_host_name_makes_a_card(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
     monkeypatch.setattr(socket, "gethostname", lambda: host)
-    card = own_card(("default",), 1)
+    card = own_card(worker_name(), ("default",), 1)
     assert card.host.isprintable()
     assert card.name.startswith(f"{card.host}:{card.pid}:")

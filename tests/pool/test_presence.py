@@ -58,6 +58,7 @@ def test_what_runs_is_told_with_its_type_and_since_when(house: House) -> None:
     with house.pool({"work": gate}, count=3):
         gate.wait_for(2)
         worker = until(lambda: [each for each in listed(house) if each.running_count == 2])[0]
+        assert list(house.runtime.stats.job_stats().workers) == [worker.card.name]
         assert {job.id for job in worker.running} == {str(id) for id in ids}
         assert {job.type for job in worker.running} == {"work"}
         assert all(job.since_us == _micros(house, job.id) for job in worker.running)
