@@ -35,8 +35,12 @@ def test_its_only_package_is_ours(wheel: Path) -> None:
     assert {top for top in tops if not top.endswith(".dist-info")} == {"wagoe_jobs"}
     assert len(tops) == 2
     assert "wagoe_jobs/py.typed" in names
-    packaged = {name for name in names if name.endswith(".py")}
-    sources = {str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "wagoe_jobs").rglob("*.py")}
+    packaged = {name for name in names if name.endswith((".py", ".lua"))}
+    sources = {
+        str(path.relative_to(REPOSITORY))
+        for kind in ("*.py", "*.lua")
+        for path in (REPOSITORY / "wagoe_jobs").rglob(kind)
+    }
     assert packaged == sources
 
 

@@ -12,8 +12,8 @@ log = logging.getLogger("wagoe_jobs")
 FIRST_PAUSE = 0.05
 LONGEST_PAUSE = 2.0
 REMINDER = 60.0
-PARTING = 1.0
-"""Seconds that a stop waits for a thread which may be waiting for a store that does not answer."""
+PARTING = 3.0
+"""Seconds that a stop waits for a thread which may be waiting for a store that does not answer, or only slowly."""
 
 
 class Outage:

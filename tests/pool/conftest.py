@@ -31,10 +31,14 @@ def _no_thread_is_left() -> Iterator[None]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """What is timed runs alone, so of that only what shows a numbered fault takes the time of every store."""
+    """What is timed runs alone, so of that only what shows a numbered fault takes the time of every store.
+
+    A module may name the `STORES` that are enough for it.
+    """
     if "open_house" in metafunc.fixturenames:
         marks = {mark.name for mark in metafunc.definition.iter_markers()}
-        metafunc.parametrize("open_house", SOME if "timed" in marks and "fault" not in marks else ALL, indirect=True)
+        stores = SOME if "timed" in marks and "fault" not in marks else ALL
+        metafunc.parametrize("open_house", getattr(metafunc.module, "STORES", stores), indirect=True)
 
 
 @pytest.fixture(scope="session")

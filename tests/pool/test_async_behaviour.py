@@ -7,7 +7,7 @@ What is left out, and why, is said in `OF_THREADS` and `ONLY_BY_HAND`.
 import asyncio
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -17,7 +17,8 @@ from tests.pool.house import House
 from wagoe_jobs.pool import WorkerPool
 from wagoe_jobs.registry import Registry
 
-pytestmark = pytest.mark.timed
+STORES = ("memory", "redis")
+"""Slots know nothing of stores, and pools of threads are tried on every one: here one in process, one over a socket."""
 
 OF_THREADS = {
     "test_every_thread_has_a_name_and_is_joined": "the names are those of slots that are threads",
@@ -40,13 +41,17 @@ ONLY_BY_HAND = {
 }
 """Case: why it says nothing of a handler that is awaited."""
 
-CASES = {
-    name: case
-    for module in (test_faults, test_pool, test_stop, test_watch)
-    for name, case in vars(module).items()
-    if name.startswith("test_") and inspect.isfunction(case) and name not in OF_THREADS
-}
-globals().update(CASES)
+
+def _cases() -> Iterator[tuple[str, Callable[..., object]]]:
+    """Each case by name, with what its module's marks say of it."""
+    for module in (test_faults, test_pool, test_stop, test_watch):
+        timed = getattr(module, "pytestmark", None)
+        for name, case in vars(module).items():
+            if name.startswith("test_") and inspect.isfunction(case) and name not in OF_THREADS:
+                yield name, case if timed is None else timed(case)
+
+
+globals().update(_cases())
 
 
 def test_what_is_left_out_is_there() -> None:

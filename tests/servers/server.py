@@ -101,6 +101,8 @@ class Server(ABC):
     def pause(self) -> None:
         """Let it hang: connections stay open and nothing answers. What forks for its clients goes on serving them."""
         os.kill(self._pid, signal.SIGSTOP)
+        while _states(self._pid) - set("TZ"):  # until then some of its threads may answer
+            time.sleep(0.001)
 
     def resume(self) -> None:
         os.kill(self._pid, signal.SIGCONT)
@@ -190,7 +192,13 @@ def _unprivileged(name: str) -> pwd.struct_passwd:
 
 def _gone(pid: int) -> bool:
     """Whether the process has ended, be it that its guard has not asked for its exit code yet."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
+    return _states(pid) <= {"Z"}
+
+
+def _states(pid: int) -> set[str]:
+    """What its threads are doing, in the letters of proc(5); nothing for one that is gone."""
+    states = set()
+    for path in Path("/proc").glob(f"{pid}/task/*/stat"):
+        with suppress(OSError):
+            states.add(path.read_text().rpartition(")")[2].split()[0])
+    return states
