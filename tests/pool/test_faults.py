@@ -117,8 +117,8 @@ def test_claims_whose_return_failed_are_returned_again_and_never_run_here(
         assert gate.wait(20)
 
     queue = FaultyQueue(house.queue, lambda name, call: when if name == "hand_back" and call < 3 else None)
-    for _ in range(30):
-        house.enqueue("quick", {"n": -1})
+    # enough for batches to grow: one that ends just behind the slow jobs has nothing to give back
+    house.queue.enqueue_many([house.new("quick", {"n": -1}) for _ in range(200)])
     for _ in range(2):
         house.enqueue("slow")
     house.enqueue_numbers(10, "quick")
@@ -129,7 +129,7 @@ def test_claims_whose_return_failed_are_returned_again_and_never_run_here(
         until(lambda: queue.calls["hand_back"] >= 3 and pool.status().lanes[0].waiting == 0)
         until(lambda: house.queue.size("default") == 10)
         gate.set()
-        until(lambda: house.counts() == {Status.COMPLETED: 42})
+        until(lambda: house.counts() == {Status.COMPLETED: 212})
     assert {ledger.runs()[str(n)] for n in range(10)} == {1}
 
 

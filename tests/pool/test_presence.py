@@ -83,12 +83,12 @@ def test_a_pool_that_runs_nothing_is_not_listed(house: House) -> None:
 @pytest.mark.fault(5)
 def test_a_card_that_is_deleted_costs_no_job_and_comes_back(open_house: OpenHouse, ledger: Ledger) -> None:
     """The handler outlasts its lease, which is renewed all the while; others reclaim whatever they can."""
-    house = open_house(timedelta(milliseconds=400))
+    house = open_house(timedelta(seconds=1.5))
     gate = Gate(ledger)
     id = house.enqueue(args={"n": 0})
     with house.pool({"work": gate}), house.pool({"other": nothing}, queues=["other"]):
         gate.wait_for(1)
-        for _ in range(10):
+        for _ in range(20):
             for worker in until(lambda: listed(house)):
                 presence_of(house).leave(worker.card.name)
             time.sleep(0.1)
