@@ -26,6 +26,7 @@ from wagoe_jobs.registry import handler
 from wagoe_jobs.worker import Worker
 
 pytestmark = pytest.mark.timed
+STORES = ("memory", "redis")  # as in test_async_behaviour
 
 Said = Callable[[], str]
 

@@ -22,6 +22,7 @@ from wagoe_jobs.lease import LeaseKeeper
 from wagoe_jobs.ports import BATCH_LIMIT
 
 pytestmark = pytest.mark.timed
+STORES = ("memory", "sqlite")
 
 
 class Measured(FaultyQueue):
