@@ -1,94 +1,20 @@
-"""What the rest of the library asks of a store. Each adapter keeps these promises in its own way.
+"""Work still to do: the queue that every store has, and what some of them can do beyond it.
 
-Batch-shaped and fenced: whatever acts on a claim takes many and is conditional on the claim's token.
-Instants are the store's, in microseconds since 1970 UTC where a name ends in `_us`; follow-ups are
-durations, which the store adds to its own now. Every method may raise BackendUnavailable; no driver's
-exception crosses a port. A capability is a protocol of its own, asked for with `isinstance`.
-
-    JobQueue              work still to do; a store's queue may also be a LeasedJobQueue, TransactionalJobQueue,
-                          WakingJobQueue or OnceJobQueue
-    JobStore, JobStats    every job, to be read and counted
-    IdempotencyStore      keys that are taken once
-    RecurringState        schedules, and the lease of who fires them
-    WorkerPresence        which workers there are, for people to look at
-    JobRegistry, JobWorker
-    Runtime               the parts of one backend
-
-The values that cross are defined in `wagoe_jobs.values`.
+A capability is a protocol of its own that is a `JobQueue` too: asked for with `isinstance`, never found out by failing.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
 from uuid import UUID
 
 from wagoe_jobs.core.job import Job
-from wagoe_jobs.values import (
-    Answer,
-    Beat,
-    Claim,
-    Claimed,
-    Hold,
-    JobFilter,
-    Page,
-    PresentWorker,
-    QueueStats,
-    Reclaimed,
-    RunningJob,
-    Schedule,
-    Settlement,
-    StatsTotals,
-    Taken,
-    WorkerCard,
-)
-
-__all__ = [
-    "BATCH_LIMIT",
-    "DEFAULT_LEASE",
-    "GONE_AFTER",
-    "RUNNING_LIMIT",
-    "Answer",
-    "Beat",
-    "Claim",
-    "Claimed",
-    "Hold",
-    "IdempotencyStore",
-    "JobFilter",
-    "JobQueue",
-    "JobRegistry",
-    "JobStats",
-    "JobStore",
-    "JobWorker",
-    "LeasedJobQueue",
-    "OnceJobQueue",
-    "Page",
-    "PresentWorker",
-    "QueueStats",
-    "Reclaimed",
-    "RecurringState",
-    "RunningJob",
-    "Runtime",
-    "Schedule",
-    "Settlement",
-    "StatsTotals",
-    "Taken",
-    "TransactionalJobQueue",
-    "WakeUp",
-    "WakingJobQueue",
-    "WorkerCard",
-    "WorkerPresence",
-    "transactional_queue",
-]
+from wagoe_jobs.values import Answer, Claim, Claimed, Hold, Reclaimed, Settlement, Taken
 
 DEFAULT_LEASE = timedelta(seconds=60)
 BATCH_LIMIT = 500
 """The most rows that one promotion or reclaim step touches."""
-GONE_AFTER = timedelta(minutes=5)
-"""How long a worker that is not heard of is still listed."""
-RUNNING_LIMIT = 100
-"""The most running jobs that are kept of one worker."""
 
 
 class JobQueue(Protocol):
@@ -257,69 +183,6 @@ class WakingJobQueue(JobQueue, Protocol):
         ...
 
 
-class JobStore(Protocol):
-    """Every job, wherever it is: reads cover work still to do and history alike."""
-
-    def find(self, id: UUID) -> Job | None:
-        """The job, None when unknown. One whose text cannot be read has error type `undecodable`."""
-        ...
-
-    def search(self, wanted: JobFilter = JobFilter(), *, limit: int = 50, cursor: str | None = None) -> Page:
-        """Jobs by id, highest first: UUIDv7 ids make that newest first. A page holds 1 to 1,000.
-
-        Raises InvalidJob for another limit, or a cursor that no page gave.
-        """
-        ...
-
-    def failed_jobs(self, queue: str | None = None, *, limit: int = 50, cursor: str | None = None) -> Page:
-        """Dead letters in the order of `search`."""
-        ...
-
-    def retry(self, id: UUID) -> bool:
-        """Redrive a dead letter: ready, its budget whole again, last error kept; False when it is none.
-
-        One whose text cannot be read keeps that text, and gets the budget of a job that names none.
-        """
-        ...
-
-
-class JobStats(Protocol):
-    """Counts for people and dashboards; exact at the moment of reading, not cheap enough for a hot path."""
-
-    def job_stats(self) -> StatsTotals:
-        """Every queue that holds work or history, by name; `workers` names the holders of claims."""
-        ...
-
-    def queue_stats(self, queue: str) -> QueueStats:
-        """One queue, zeros when nobody ever used it."""
-        ...
-
-    def job_history(self, type: str, limit: int = 50) -> Sequence[Job]:
-        """Ended jobs of this type, last ended first."""
-        ...
-
-
-@runtime_checkable
-class IdempotencyStore(Protocol):
-    """Keys that can be claimed once until they expire, by the store's clock; a scope is a name space."""
-
-    def claim(self, scope: str, key: str, ttl: timedelta, value: str) -> Claimed | Taken:
-        """Take the key for `ttl` unless it is taken; exactly one of many callers gets `Claimed`."""
-        ...
-
-    def seen(self, scope: str, key: str) -> bool:
-        """Whether the key is taken now."""
-        ...
-
-    def release(self, scope: str, key: str) -> bool:
-        """Free the key before it expires; False when it was free."""
-        ...
-
-    def purge(self, limit: int = BATCH_LIMIT) -> int:
-        """Forget at most `limit` expired keys; how many."""
-        ...
-
-
 @runtime_checkable
 class OnceJobQueue(JobQueue, Protocol):
     """A queue that claims an idempotency key and enqueues in one atomic step."""
@@ -332,98 +195,6 @@ class OnceJobQueue(JobQueue, Protocol):
         With `tx`, both happen inside the caller's transaction, as `enqueue_in_tx`; raises NotATransaction.
         """
         ...
-
-
-@runtime_checkable
-class RecurringState(Protocol):
-    """Schedules, their last ticks, and the lease of the one ticker that fires them."""
-
-    def register(self, schedule: Schedule) -> Schedule:
-        """Keep the schedule of a type, as it is stored afterwards; the same text again resets no instant."""
-        ...
-
-    def unregister(self, type: str) -> bool:
-        """Forget the type's schedule; False without one."""
-        ...
-
-    def schedules(self) -> Sequence[Schedule]:
-        """All of them, by type."""
-        ...
-
-    def mark_tick(self, type: str, tick_us: int) -> bool:
-        """Record that this instant fired; False when it is not after the last one, or nothing is scheduled."""
-        ...
-
-    def hold(self, holder: str, lease: timedelta) -> bool:
-        """Take or renew the ticker's lease; False while another holds it."""
-        ...
-
-    def let_go(self, holder: str) -> bool:
-        """Give the lease up; False when it is not this holder's."""
-        ...
-
-
-@runtime_checkable
-class WorkerPresence(Protocol):
-    """Which workers there are and what they are at, for people to look at; the worker's own word, seconds old.
-
-    Nothing is decided by it: a claim's lease alone says whether its holder is gone. A worker that has not been heard
-    of for GONE_AFTER is no longer listed, and is forgotten by whoever announces or lists, at most BATCH_LIMIT at once.
-    """
-
-    def announce(self, card: WorkerCard) -> WorkerCard:
-        """Keep the card, and answer it with `started_us`: the one it brings, else the store's now.
-
-        It replaces the card of that name and what its beats told; announcing is a beat without news.
-        """
-        ...
-
-    def beat(self, name: str, beat: Beat) -> bool:
-        """Keep what the worker is at; False when it is no longer listed: announce it again."""
-        ...
-
-    def leave(self, name: str) -> bool:
-        """Forget the worker; False when it was not listed."""
-        ...
-
-    def list(self) -> Sequence[PresentWorker]:
-        """Those that were heard of lately, by name in the order of its code points."""
-        ...
-
-
-class JobRegistry(Protocol):
-    """Which function runs which type, asked for every job."""
-
-    def register(self, type: str, handler: object) -> None: ...
-    def unregister(self, type: str) -> bool: ...
-    def handler_for(self, type: str) -> object | None: ...
-    def job_types(self) -> Sequence[str]: ...
-
-
-class JobWorker(Protocol):
-    """Something that runs jobs."""
-
-    def work_one(self) -> bool:
-        """Claim one job and run it to its end; False when none was ready."""
-        ...
-
-    def start(self) -> None: ...
-    def stop(self) -> None: ...
-    def status(self) -> object: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runtime:
-    """One backend, opened once; the parts of it share its state. Later capabilities are None until it has them."""
-
-    provider: str
-    queue: LeasedJobQueue
-    store: JobStore
-    stats: JobStats
-    idempotency: IdempotencyStore | None = None
-    recurring: RecurringState | None = None
-    outcomes: object | None = None
-    presence: WorkerPresence | None = None
 
 
 def transactional_queue(queue: JobQueue) -> bool:
