@@ -4,12 +4,9 @@ What is settled goes to the server as one JSON text, which it joins with the que
 The next batch is read by a scan that locks what nobody else is claiming, and marked by its keys; long payloads are
 asked for when it is known how many of them make a batch. When a count says
 that a claim is no longer held, the transaction begins again by the settler that looks at each row.
-
-A claim whose reply was lost is found again by its token before the next one of that queue is sent.
 """
 
 import json
-from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,9 +31,9 @@ from sqlalchemy import (
 
 from wagoe_jobs.adapters.sql.claim import batch_of, new_token, taken
 from wagoe_jobs.adapters.sql.connections import Conflict, Database, Held
-from wagoe_jobs.adapters.sql.inflight import InFlight
 from wagoe_jobs.adapters.sql.settle import PortableSettler, in_order
 from wagoe_jobs.adapters.sql.tables import PROCESSING, READY
+from wagoe_jobs.adapters.sql.unanswered import Unanswered
 from wagoe_jobs.errors import BackendUnavailable
 from wagoe_jobs.ports import Answer, Claim, Settlement
 
@@ -69,7 +66,6 @@ class JoinedExchange:
         self._packet = packet
         self._held = Held(db)
         self._settler = PortableSettler(db)
-        self._in_flight = InFlight(db, lease_us)
         self._copy = _copy(db)
         q, now = db.tables.queue, db.dialect.now()
         self._remove = db.dialect.by_id(delete(q).where(db.dialect.among(q.c.id)), q)
@@ -95,13 +91,12 @@ class JoinedExchange:
         found = select(q.c.id, q.c.abandoned, q.c.seq, q.c.payload, q.c.priority_rank, q.c.locked_at.label("now"))
         self._found_again = db.dialect.by_id(found.where(*mine).order_by(q.c.priority_rank, q.c.seq), q)
         self._reach = _MOST
-        # by queue, the tokens of claims whose replies were lost: one process may have several pools on it
-        self._unanswered: dict[str, deque[str]] = defaultdict(deque)
+        self._unanswered = Unanswered(db, lease_us, self._found)
 
     def exchange(
         self, settlements: Sequence[Settlement], queue: str, worker: str, limit: int
     ) -> tuple[Sequence[Answer], Sequence[Claim]]:
-        found = self._repair(queue, worker, limit) if limit > 0 else []
+        found = self._unanswered.repair(queue, worker, limit) if limit > 0 else ()
         token, wanted = new_token(), 0 if found else limit
 
         def both(conn: Connection) -> tuple[Sequence[Answer], Sequence[Claim]]:
@@ -112,7 +107,7 @@ class JoinedExchange:
             answers, claims = self._held.write(both)
         except BackendUnavailable:
             if wanted > 0:
-                self._unanswered[queue].append(token)
+                self._unanswered.add(queue, token)
             raise
         return answers, found or claims
 
@@ -167,21 +162,6 @@ class JoinedExchange:
             return claims
         texts = dict(conn.execute(self._long, {"ids": self._db.dialect.ids(long)}).all())
         return [claim._replace(payload=texts.get(claim.id, claim.payload)) for claim in claims]
-
-    def _repair(self, queue: str, worker: str, limit: int) -> Sequence[Claim]:
-        """What an earlier call claimed here without hearing of it, with a lease that begins now."""
-        try:
-            token = self._unanswered[queue].popleft()  # one step: no two callers find the same claims
-        except IndexError:
-            return ()
-        try:
-            claims = self._db.write(lambda conn: self._found(conn, token, queue, worker))
-            if claims[limit:]:
-                self._db.write(lambda conn: self._in_flight.hand_back(conn, claims[limit:]))
-            return claims[:limit]
-        except BackendUnavailable:
-            self._unanswered[queue].append(token)
-            raise
 
     def _found(self, conn: Connection, token: str, queue: str, worker: str) -> list[Claim]:
         ids = conn.execute(self._lost, {"p_token": token}).scalars().all()

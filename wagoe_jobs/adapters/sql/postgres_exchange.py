@@ -3,11 +3,8 @@
 The statement deletes the settled rows by id and token, returning them into history, and claims the next batch by
 physical address from a scan that locks what nobody else is claiming. Its plan must not depend on statistics,
 which a queue never has right: the connection has settings of its own, and never goes back to the pool.
-
-A claim whose reply was lost is found again by its token before the next one of that queue is sent.
 """
 
-from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -40,10 +37,10 @@ from sqlalchemy.types import TypeEngine
 
 from wagoe_jobs.adapters.sql.claim import new_token, taken
 from wagoe_jobs.adapters.sql.connections import Database, Held, driver
-from wagoe_jobs.adapters.sql.inflight import InFlight
 from wagoe_jobs.adapters.sql.postgres_arrays import array, texts, unnested
 from wagoe_jobs.adapters.sql.settle import PortableSettler, in_order
 from wagoe_jobs.adapters.sql.tables import PROCESSING, READY
+from wagoe_jobs.adapters.sql.unanswered import Unanswered
 from wagoe_jobs.errors import BackendUnavailable
 from wagoe_jobs.ports import Answer, Claim, Settlement
 
@@ -77,13 +74,11 @@ class OneStatementExchange:
         self._lease_us = lease_us
         self._held = Held(db, prepare, autocommit=True)
         self._settler = PortableSettler(db)
-        self._in_flight = InFlight(db, lease_us)
         self._both = exchange_statement(db, settle=True, claim=True)
         self._settle_only = exchange_statement(db, settle=True, claim=False)
         self._claim_only = exchange_statement(db, settle=False, claim=True)
         self._again = repair_statement(db)
-        # by queue, the tokens of claims whose replies were lost: one process may have several pools on it
-        self._unanswered: dict[str, deque[str]] = defaultdict(deque)
+        self._unanswered = Unanswered(db, lease_us, self._found)
 
     def exchange(
         self, settlements: Sequence[Settlement], queue: str, worker: str, limit: int
@@ -93,7 +88,7 @@ class OneStatementExchange:
             first.setdefault((s.claim.id, s.claim.token), s)
         answers = self._follow_up([s for s in first.values() if not s.status.terminal])
         ends = {key: s for key, s in first.items() if s.status.terminal}
-        found = self._repair(queue, worker, limit) if limit > 0 else []
+        found = self._unanswered.repair(queue, worker, limit) if limit > 0 else ()
         # an old and the present claim of one job differ in their tokens, which the statement does not tell: one a job
         one_each = {s.claim.id: s for s in ends.values()}
         applied, claims = self._send(list(one_each.values()), queue, worker, 0 if found else limit)
@@ -122,29 +117,13 @@ class OneStatementExchange:
             rows = self._held.write(lambda conn: conn.execute(statement, given).all())
         except BackendUnavailable:
             if limit > 0:
-                self._unanswered[queue].append(token)
+                self._unanswered.add(queue, token)
             raise
         return _read(rows, ends, queue, token)
 
-    def _repair(self, queue: str, worker: str, limit: int) -> Sequence[Claim]:
-        """What an earlier call claimed here without hearing of it, with a lease that begins now."""
-        try:
-            token = self._unanswered[queue].popleft()  # one step: no two callers find the same claims
-        except IndexError:
-            return ()
-        try:
-            return self._found(token, queue, worker, limit)
-        except BackendUnavailable:
-            self._unanswered[queue].append(token)
-            raise
-
-    def _found(self, token: str, queue: str, worker: str, limit: int) -> Sequence[Claim]:
+    def _found(self, conn: Connection, token: str, queue: str, worker: str) -> list[Claim]:
         given = {"p_token": token, "p_worker": worker, "p_lease": self._lease_us, **self._db.clock()}
-        rows = self._db.write(lambda conn: conn.execute(self._again, given).all())
-        claims = _claims(rows, queue, token)
-        if claims[limit:]:
-            self._db.write(lambda conn: self._in_flight.hand_back(conn, claims[limit:]))
-        return claims[:limit]
+        return _claims(conn.execute(self._again, given).all(), queue, token)
 
     def _follow_up(self, settlements: Sequence[Settlement]) -> dict[Key, Answer]:
         if not settlements:
