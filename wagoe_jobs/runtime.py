@@ -4,7 +4,7 @@ Each is imported when it is asked for, so that a program loads the drivers of it
 is opened here is closed in reverse; an engine or a client that the application lends is left open.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, assert_never
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from redis import RedisCluster
     from sqlalchemy import Engine
 
+    from wagoe_jobs.adapters.redis import Told
     from wagoe_jobs.adapters.redis.dialling import Direct, Elsewhere
 
 
@@ -38,17 +39,18 @@ def open_runtime(
         yield _opened(jobs, engine, redis_client, opened)
 
 
-def redis_server(runtime: Runtime) -> tuple[str, Sequence[str]]:
-    """The kind and version of the server behind provider = redis, and what is wrong with it for jobs, a sentence each.
+def redis_server(runtime: Runtime, pools: int) -> "tuple[Told, int]":
+    """What the server behind provider = redis says, and how many connections a node with so many pools opens at most.
 
     Raises BackendUnavailable, and WiringError for another provider.
     """
-    from wagoe_jobs.adapters.redis import version_of, warnings
+    from wagoe_jobs.adapters.redis import connections_needed, told_by
     from wagoe_jobs.adapters.redis.queue import RedisJobQueue
 
     if not isinstance(runtime.queue, RedisJobQueue):
         raise WiringError(f"the jobs are not in redis: the provider is {runtime.provider}")
-    return version_of(runtime.queue.redis), warnings(runtime.queue.redis)
+    server = runtime.queue.redis
+    return told_by(server), connections_needed(pools) - 1 + server.connections  # one of those needed is for short calls
 
 
 def _jobs_of(settings: "JobsSettings | Settings | Mapping[str, object]") -> JobsSettings:

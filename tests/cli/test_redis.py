@@ -56,6 +56,26 @@ def test_a_check_names_the_server_and_its_version(on_redis: Script, redis_url: s
     assert store["detail"].endswith(" answers")
 
 
+def connections_told(script: Script, *arguments: str) -> tuple[int, str, str]:
+    told = script("check", "--json", *arguments)
+    [found] = [check for check in told.json["checks"] if check["check"] == "connections"]
+    return told.code, found["state"], found["detail"]
+
+
+def test_a_check_tells_how_many_connections_the_node_uses(on_redis: Script, bare: Script, tmp_path: Path):
+    assert connections_told(on_redis) == (0, "ok", "this node uses up to 13 at once")
+    more = tmp_path / "more.toml"
+    more.write_text('[jobs.workers]\nqueues = ["default", "mail"]\n')
+    assert connections_told(bare, "-s", str(tmp_path / "redis.toml"), "-s", str(more))[2].endswith("to 15 at once")
+
+
+def test_a_server_that_allows_too_few_clients_is_told(bare: Script, tmp_path: Path):
+    with RedisServer(settings={"maxclients": 12}) as server:
+        told = connections_told(bare, "-s", str(settings(tmp_path, server.url())))
+    said = "this node uses up to 13 at once, and the server's maxclients is 12 for all nodes together: raise it"
+    assert told == (2, "wrong", said)
+
+
 def test_no_password_of_a_redis_is_told(bare: Script, tmp_path: Path):
     with RedisServer(password=SECRET) as server:
         address = f"127.0.0.1:{server.port}/0"

@@ -65,10 +65,19 @@ def _handlers(jobs: JobsSettings, types: Sequence[str] | None, *, imported: bool
 
 def _redis_checks(jobs: JobsSettings, target: str | None, files: Files) -> Iterator[Finding]:
     with open_store(target, files) as runtime:
-        version, warnings = redis_server(runtime)
-    yield Finding("store", "ok", f"{_redis_address(jobs)}: {version} answers")
-    for warning in warnings:
+        told, most = redis_server(runtime, _pools(jobs))
+    yield Finding("store", "ok", f"{_redis_address(jobs)}: {told.version} answers")
+    for warning in told.warnings:
         yield Finding("store", "note", warning)
+    yield _clients(most, told.most_clients)
+
+
+def _clients(most: int, allowed: int | None) -> Finding:
+    uses = f"this node uses up to {most} at once"
+    if allowed is None or allowed >= most:
+        return Finding("connections", "ok", uses)
+    why = f"{uses}, and the server's maxclients is {allowed} for all nodes together: raise it"
+    return Finding("connections", "wrong", why, Exit.USAGE)
 
 
 def _redis_address(jobs: JobsSettings) -> str:
@@ -84,13 +93,17 @@ def _redis_address(jobs: JobsSettings) -> str:
 
 def _database_checks(jobs: JobsSettings, engine: Engine) -> Iterator[Finding]:
     yield _schema(jobs, engine)
-    needed = connections_needed(len(jobs.workers.polled) if jobs.workers.count else 0)
+    needed = connections_needed(_pools(jobs))
     try:
         check_pool(engine, needed)
     except JobsError as error:
         yield _wrong("connections", error)
     else:
         yield Finding("connections", "ok", f"this node uses up to {needed} at once")
+
+
+def _pools(jobs: JobsSettings) -> int:
+    return len(jobs.workers.polled) if jobs.workers.count else 0
 
 
 def _schema(jobs: JobsSettings, engine: Engine) -> Finding:

@@ -22,7 +22,7 @@ from wagoe_jobs.adapters.redis.keys import DEFAULT_PREFIX, Keys
 from wagoe_jobs.adapters.redis.presence import RedisWorkerPresence
 from wagoe_jobs.adapters.redis.queue import RedisJobQueue
 from wagoe_jobs.adapters.redis.recurring import RedisRecurringState
-from wagoe_jobs.adapters.redis.server import check_server, version_of, warnings
+from wagoe_jobs.adapters.redis.server import Told, check_server, told_by
 from wagoe_jobs.adapters.redis.stats import RedisJobStats
 from wagoe_jobs.adapters.redis.store import RedisJobStore
 from wagoe_jobs.clock import ClockOffset
@@ -33,6 +33,7 @@ __all__ = [
     "Keep",
     "Keys",
     "Redis",
+    "Told",
     "connections_needed",
     "dial_of",
     "idempotency_store",
@@ -41,8 +42,7 @@ __all__ = [
     "job_store",
     "open_redis",
     "recurring_state",
-    "version_of",
-    "warnings",
+    "told_by",
     "worker_presence",
 ]
 

@@ -113,7 +113,7 @@ class Redis:
         self.offset = offset or ClockOffset()
         self.keeps = keep.completed // _MS, keep.cancelled // _MS
         self._patience = patience
-        self._connections = connections
+        self.connections = connections
         self._room = BoundedSemaphore(connections)
         self._idle: deque[Link] = deque()
         self._closed = False
@@ -155,7 +155,7 @@ class Redis:
     def _lent(self) -> Iterator[Link]:
         if not self._room.acquire(timeout=self._patience.total_seconds()):
             raise BackendUnavailable(
-                BACKEND, f"all {self._connections} connections were busy for {self._patience.total_seconds():.0f} s"
+                BACKEND, f"all {self.connections} connections were busy for {self._patience.total_seconds():.0f} s"
             )
         try:
             link = self._idle.pop()

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from wagoe_jobs.adapters.redis.connections import Redis
 from wagoe_jobs.errors import SettingsError
@@ -9,6 +10,14 @@ from wagoe_jobs.errors import SettingsError
 log = logging.getLogger("wagoe_jobs.redis")
 
 OLDEST = (6, 2)
+
+
+class Told(NamedTuple):
+    """Kind and version, what is wrong for jobs in a sentence each, and how many clients may be connected, if told."""
+
+    version: str
+    warnings: Sequence[str]
+    most_clients: int | None
 
 
 def check_server(redis: Redis) -> None:
@@ -25,14 +34,14 @@ def check_server(redis: Redis) -> None:
         log.log(level, "redis: %s", text)
 
 
-def warnings(redis: Redis) -> Sequence[str]:
-    """What is wrong with the server for jobs, a sentence each. Raises BackendUnavailable."""
-    return [text for _, text in _faults(_told(redis))]
-
-
-def version_of(redis: Redis) -> str:
-    """The kind of server and its version, for people. Raises BackendUnavailable."""
+def told_by(redis: Redis) -> Told:
+    """What the server says, for people. Raises BackendUnavailable."""
     told = _told(redis)
+    most = told.get("maxclients", "")
+    return Told(_version(told), [text for _, text in _faults(told)], int(most) if most.isdigit() else None)
+
+
+def _version(told: Mapping[str, str]) -> str:
     if "valkey_version" in told:
         return f"valkey {told['valkey_version']}"
     return f"redis {told.get('redis_version', 'of unknown version')}"
@@ -49,7 +58,7 @@ def _faults(told: Mapping[str, str]) -> Iterator[tuple[int, str]]:
 
 
 def _told(redis: Redis) -> Mapping[str, str]:
-    sections = redis.ask(("INFO", "server"), ("INFO", "memory"), ("INFO", "persistence"))
+    sections = redis.ask(*(("INFO", section) for section in ("server", "clients", "memory", "persistence")))
     lines = (line.partition(":") for section in sections for line in section.splitlines())
     return {name: value for name, colon, value in lines if colon}
 
