@@ -30,7 +30,7 @@ from wagoe_jobs.lane import Lane
 from wagoe_jobs.lease import LeaseKeeper
 from wagoe_jobs.lookout import Lookout
 from wagoe_jobs.loop_thread import LoopThread
-from wagoe_jobs.ports import BATCH_LIMIT, Claim, LeasedJobQueue, Runtime, WorkerPresence
+from wagoe_jobs.ports import BATCH_LIMIT, Claim, LeasedJobQueue, Runtime, WorkerPresence, checked_runtime
 from wagoe_jobs.registry import Registry
 from wagoe_jobs.slot import LaneStatus
 from wagoe_jobs.task_lane import TaskLane
@@ -85,13 +85,13 @@ class WorkerPool:
     ) -> None:
         """With `virtual_threads`, slots are asyncio tasks on one event loop; `def` handlers run in threads beside it.
 
-        Raises WiringError for a queue without leases, a count that is none, a name twice or no name.
+        Raises WiringError for no Runtime, a queue without leases, a count that is none, a name twice or no name.
         """
         self.name = worker_name()
         self.queues = _checked_queues(queues)
         self.count = _checked_count(count)
+        self._runtime = checked_runtime(runtime, "WorkerPool(runtime, registry)")
         self._queue = _leased(runtime.queue)
-        self._runtime = runtime
         self._registry = registry
         self._backoff = backoff
         self._patience = patience

@@ -39,7 +39,7 @@ from wagoe_jobs.errors import BackendUnavailable, Undecodable
 from wagoe_jobs.failures import failure_of, text_of
 from wagoe_jobs.identity import worker_name
 from wagoe_jobs.lease import LeaseKeeper
-from wagoe_jobs.ports import Claim, Runtime, Settlement
+from wagoe_jobs.ports import Claim, Runtime, Settlement, checked_runtime
 from wagoe_jobs.registry import Handler, Registry, refusal_of
 from wagoe_jobs.verdict import kept, settlement_of, tidied
 
@@ -73,11 +73,11 @@ class Worker:
         """`keeper` is one that someone else opens and closes; without it the worker has its own. So for `name`."""
         self.queue = queue
         self.name = name or worker_name()
-        self._store = runtime.queue
+        self._store = checked_runtime(runtime, "Worker(runtime, registry)").queue
         self._registry = registry
         self._backoff = backoff
         self._patience = patience
-        self._keeper = keeper or LeaseKeeper(runtime.queue, f"wagoe-{queue}")
+        self._keeper = keeper or LeaseKeeper(self._store, f"wagoe-{queue}")
         self._seat = Seat()
 
     def __enter__(self) -> Self:

@@ -30,7 +30,7 @@ from wagoe_jobs.core.enqueued import Enqueued
 from wagoe_jobs.core.job import BULK_LIMIT, Job, Priority, Status, checked_instant, checked_name
 from wagoe_jobs.core.told import told
 from wagoe_jobs.errors import InvalidJob, NotATransaction
-from wagoe_jobs.ports import Claimed, JobFilter, OnceJobQueue, Page, Runtime, TransactionalJobQueue
+from wagoe_jobs.ports import Claimed, JobFilter, OnceJobQueue, Page, Runtime, TransactionalJobQueue, checked_runtime
 from wagoe_jobs.registry import Registry
 
 P = ParamSpec("P")
@@ -78,7 +78,7 @@ class Jobs:
     """The client of one runtime. With a registry, types are enqueued with what their handlers are marked with."""
 
     def __init__(self, runtime: Runtime, registry: Registry | None = None) -> None:
-        self.runtime = runtime
+        self.runtime = checked_runtime(runtime, "Jobs(runtime)")
         self._made = Preparation(registry)
 
     def enqueue(

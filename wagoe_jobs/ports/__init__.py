@@ -33,7 +33,7 @@ from wagoe_jobs.ports.queue import (
 )
 from wagoe_jobs.ports.reading import JobStats, JobStore
 from wagoe_jobs.ports.recurring import RecurringState
-from wagoe_jobs.ports.runtime import Runtime
+from wagoe_jobs.ports.runtime import Runtime, checked_runtime
 from wagoe_jobs.values import (
     Answer,
     Beat,
@@ -88,5 +88,6 @@ __all__ = [
     "WakingJobQueue",
     "WorkerCard",
     "WorkerPresence",
+    "checked_runtime",
     "transactional_queue",
 ]
