@@ -15,6 +15,7 @@ made_up.py     makes examples/data/orders.csv, in which some orders are awkward 
 feed.py        sends that file to the web node, over several connections
 nodes.py       the two nodes as processes that are started again when they die
 progress.py    what the terminal shows meanwhile
+standstill.py  and why, when nothing gets done any more
 summary.py     adds up a finished run, and checks it
 begin.py       what comes before a run: its folder, taken, made or emptied
 runner.py      all of that together: `python -m examples.shop`

@@ -61,7 +61,10 @@ class Fed:
 
 
 class Feeder:
-    """Threads that take one line after the other; a context manager, which stops them at its end."""
+    """Threads that take one line after the other; a context manager, which stops them at its end.
+
+    `trouble` is why the last request has to be repeated, None if it has not.
+    """
 
     def __init__(self, file: Path, url: str) -> None:
         self._rows = read_orders(file)
@@ -72,6 +75,7 @@ class Feeder:
         self._threads = [threading.Thread(target=self._run, name=f"feed-{n}", daemon=True) for n in range(CONNECTIONS)]
         self._error: BaseException | None = None
         self.fed = Fed()
+        self.trouble: str | None = None
 
     def __enter__(self) -> Self:
         for thread in self._threads:
@@ -125,29 +129,39 @@ class Feeder:
         """The answer, however long it takes; None when it is stopped meanwhile. The order's number makes it safe."""
         pause = 0.1
         while not self._stop.is_set():
-            wait = pause
-            try:
-                answer = client.post("/orders", content=json.dumps(order))
-                if answer.status_code != CLOSED:
-                    return _no_fault(answer)
-                asked = answer.headers.get("retry-after", "")
-                wait = float(asked) if asked.isdigit() else pause
-            except httpx.TransportError:
-                pass  # closed, and not even there to say so
+            answer = self._post(client, "/orders", order)
+            if answer is not None and answer.status_code != CLOSED:
+                return answer
+            asked = "" if answer is None else answer.headers.get("retry-after", "")
             with self._lock:
                 self.fed.repeats += 1
-            self._stop.wait(min(wait, LONGEST_PAUSE))
+            self._stop.wait(min(float(asked) if asked.isdigit() else pause, LONGEST_PAUSE))
             pause = min(2 * pause, LONGEST_PAUSE)
         return None
 
+    def ask_for_report(self, name: str) -> bool:
+        """Let the web node enqueue the report, once however often it is asked; False while the shop is closed."""
+        with httpx.Client(base_url=self._url, timeout=10.0) as client:
+            answer = self._post(client, "/reports", {"name": name})
+        if answer is None or answer.status_code == CLOSED:
+            return False
+        if not answer.is_success:
+            raise RuntimeError(f"the web node refuses the report: {reason_in(answer)}")
+        return True
 
-def ask_for_report(url: str, name: str) -> bool:
-    """Let the web node enqueue the report, once however often it is asked; False while the shop is closed."""
-    try:
-        answer = httpx.post(f"{url}/reports", json={"name": name}, timeout=10.0)
-    except httpx.TransportError:
-        return False
-    return answer.status_code != CLOSED and _no_fault(answer).is_success
+    def _post(self, client: httpx.Client, address: str, body: Mapping[str, object]) -> httpx.Response | None:
+        """None when no answer comes. Raises RuntimeError for one that no repeat would mend: the node is broken."""
+        try:
+            answer = client.post(address, content=json.dumps(body))
+        except httpx.TransportError as error:
+            self.trouble = f"the web node does not answer: {error}"
+            return None
+        self.trouble = None
+        if answer.status_code == CLOSED:
+            self.trouble = f"the web node answers {CLOSED}: {reason_in(answer)}"
+        elif answer.is_server_error:
+            raise RuntimeError(f"the web node answered {answer.status_code}: see its log")
+        return answer
 
 
 def read_orders(file: Path) -> Iterator[Read | Malformed]:
@@ -198,13 +212,6 @@ def _wanted(entry: str) -> dict[str, object]:
     if not (quantity.isascii() and quantity.isdigit() and len(quantity) < 10):
         raise ValueError(f"has no number in {entry[:40]!r}: write CODE*2")
     return {"article": article, "quantity": int(quantity)}
-
-
-def _no_fault(answer: httpx.Response) -> httpx.Response:
-    """Raises RuntimeError for an answer that no repeat would mend: the web node itself is broken."""
-    if answer.is_server_error:
-        raise RuntimeError(f"the web node answered {answer.status_code}: see its log")
-    return answer
 
 
 def reason_in(answer: httpx.Response) -> str:

@@ -1,11 +1,18 @@
 """Where a run keeps what it makes: one folder, `out/shop` unless SHOP_FOLDER names another."""
 
+import errno
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
+from wagoe_jobs import Snooze
+
 FOLDER = "SHOP_FOLDER"
+OF_THE_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES})
+DISK_PAUSE = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +86,24 @@ def near(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
+def until_it_can_be_written(error: OSError) -> Snooze:
+    """What a handler answers when the disk is full, or not ours to write to: that is no fault of its job.
+
+    Raises the error if it is about anything else.
+    """
+    if error.errno not in OF_THE_DISK:
+        raise error
+    return Snooze(DISK_PAUSE)
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Put a file in its place whole: who is killed meanwhile leaves the old one, or none."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f"{path.name}.{os.getpid()}-{time.monotonic_ns()}.part")
-    unfinished.write_bytes(content)
-    unfinished.replace(path)
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
+    except OSError:  # a disk that is full does not get fuller
+        with suppress(OSError):
+            unfinished.unlink()
+        raise

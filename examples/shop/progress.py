@@ -24,6 +24,7 @@ class Show:
         self._lines = self._progress.add_task("lines sent", total=None)
         self._jobs = self._progress.add_task("jobs ended", total=None)
         self._said = time.monotonic()
+        self.counts = "nothing is known of the jobs yet"
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
@@ -49,9 +50,10 @@ class Show:
         total = stats.processed + sum(queue.to_do for queue in stats.queues)
         self._progress.update(self._lines, completed=sent, total=lines)
         self._progress.update(self._jobs, completed=stats.processed, total=total if sent == lines else None)
+        self.counts = (
+            f"{sent:,} of {lines:,} lines sent; jobs: {stats.processed:,} ended, {ready:,} wait, "
+            f"{in_flight} run, {scheduled} wait for a repeat"
+        )
         if not self._console.is_terminal and time.monotonic() - self._said >= LINE_SECONDS:
             self._said = time.monotonic()
-            self.say(
-                f"{sent:,} of {lines:,} lines sent; jobs: {stats.processed:,} ended, {ready:,} wait, "
-                f"{in_flight} run, {scheduled} wait for a repeat"
-            )
+            self.say(self.counts)

@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict
 from examples.shop.carrier import Carrier, CarrierBusy, NoCarrier
 from examples.shop.database import Database, Placed
 from examples.shop.order import OrderNumber
-from examples.shop.places import Places, write_whole
-from wagoe_jobs import Contribution, Failure, JobContext, Success, handler, ref
+from examples.shop.places import Places, until_it_can_be_written, write_whole
+from wagoe_jobs import Contribution, Failure, JobContext, Snooze, Success, handler, ref
 
 TYPE = "write-receipt"
 MAX_RETRIES = 3
@@ -45,9 +45,14 @@ class Receipts:
         self._sender = sender
 
     @handler(TYPE, args=OrderNumber, max_retries=MAX_RETRIES, timeout=30)
-    def write(self, args: Mapping[str, str], context: JobContext) -> Success | Failure:
-        number = args["order"]
-        self._note_run(number, context.attempt)
+    def write(self, args: Mapping[str, str], context: JobContext) -> Success | Failure | Snooze:
+        try:
+            self._note_run(args["order"], context.attempt)
+            return self._written(args["order"])
+        except OSError as error:
+            return until_it_can_be_written(error)
+
+    def _written(self, number: str) -> Success | Failure:
         placed = self._database.order(number)
         if placed is None:
             return Failure(f"there is no order {number}", type="no-order", retry=False)

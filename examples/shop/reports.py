@@ -17,7 +17,7 @@ from sqlalchemy import func, select
 
 from examples.shop.database import Database
 from examples.shop.order import CATALOGUE
-from examples.shop.places import Places, write_whole
+from examples.shop.places import Places, until_it_can_be_written, write_whole
 from examples.shop.tables import articles, lines, movements, orders
 from wagoe_jobs import Contribution, JobContext, Snooze, Success, handler, ref
 
@@ -70,9 +70,12 @@ class Reports:
         from examples.shop.chart import chart  # noqa: PLC0415 - late: see above
 
         folder = self._places.reports / args.get("name", "sales")
-        write_whole(folder / "sales.csv", as_csv(sales).encode())
-        write_whole(folder / "sales.png", chart(sales))
-        write_whole(folder / "index.html", as_page(sales).encode())  # last: who sees it finds the others
+        try:
+            write_whole(folder / "sales.csv", as_csv(sales).encode())
+            write_whole(folder / "sales.png", chart(sales))
+            write_whole(folder / "index.html", as_page(sales).encode())  # last: who sees it finds the others
+        except OSError as error:
+            return until_it_can_be_written(error)
         return Success({"file": str(folder / "index.html"), "orders": sales.orders, "cents": sales.cents})
 
     def _sales(self) -> Sales:

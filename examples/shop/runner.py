@@ -25,11 +25,12 @@ from containers.app import node_settings
 from examples.shop.begin import alone, is_new, prepared, store_of
 from examples.shop.carrier import ALSO
 from examples.shop.database import Database, open_database
-from examples.shop.feed import Feeder, ask_for_report
+from examples.shop.feed import Feeder
 from examples.shop.nodes import Node, how_it_ended
 from examples.shop.places import FOLDER, Places, near
 from examples.shop.progress import Show
 from examples.shop.receipts import NO_CARRIER
+from examples.shop.standstill import GaveUp, Standstill
 from examples.shop.summary import REPORT, Course, add_up, dead_letters
 from wagoe_jobs.errors import BackendUnavailable, JobsError, SettingsError
 from wagoe_jobs.ports import Runtime, StatsTotals
@@ -49,22 +50,20 @@ STOPPED = "stopped; what was done is kept, and ./dev run goes on from there"
 STOPPED_LENT = "stopped; the jobs are kept as long as their store is: a throw-away one is gone"
 
 
-class GaveUp(Exception):
-    """A node dies again and again, and nothing gets done meanwhile; or the orders cannot be sent."""
-
-
 class Shop:
     """One run: its two nodes, its place, its view."""
 
-    def __init__(self, places: Places, orders: Path, port: int, show: Show, lock: int) -> None:
+    def __init__(self, places: Places, options: argparse.Namespace, show: Show, lock: int) -> None:
+        port = _free_port(options.port)
         self.places = places
-        self.orders = orders
+        self.orders: Path = options.orders
         self.show = show
         self.url = f"http://127.0.0.1:{port}"
         self.web = Node("web", ["-m", "examples.shop.web", "--port", str(port)], places.log("web"), lock)
         worker = ["-m", "wagoe_jobs.cli", "worker", "-a", "containers.worker:container"]
         self.worker = Node("worker", worker, places.log("worker"), lock)
-        self._in_vain = self._progress = 0
+        self._standstill = Standstill(places, (self.web, self.worker), show, options.patience)
+        self._in_vain = self._progress = self._ended = 0
 
     @contextmanager
     def open(self) -> Iterator[None]:
@@ -95,22 +94,31 @@ class Shop:
     def work(self, runtime: Runtime) -> Course:
         """Send every order, ask for the report, and wait until no job is left."""
         lines = self.orders.read_bytes().count(b"\n") - 1
-        before = ended = runtime.stats.job_stats().processed
+        before = self._ended = runtime.stats.job_stats().processed
         began = time.monotonic()
         asked = False
         with self.show, Feeder(self.orders, self.url) as feeder:
             while True:
-                asked = asked or (_sent(feeder) and ask_for_report(self.url, REPORT))
-                stats, sent = _stats(runtime), feeder.fed.lines
-                if stats is not None:
-                    self.show.update(stats, sent=sent, lines=max(lines, sent))
-                    if asked and not _left(stats):
-                        break
-                    ended = stats.processed
-                self.look_after(sent + ended)
+                asked = asked or _asked(feeder)
+                stats = self._looked(runtime, feeder, lines)
+                if stats is not None and asked and not _left(stats):
+                    break
                 time.sleep(LOOK_SECONDS)
         seconds = time.monotonic() - began
-        return Course(feeder.fed, stats.processed - before, seconds, self.web.deaths + self.worker.deaths)
+        return Course(feeder.fed, self._ended - before, seconds, self.web.deaths + self.worker.deaths)
+
+    def _looked(self, runtime: Runtime, feeder: Feeder, lines: int) -> StatsTotals | None:
+        """The present counts, None while the store does not tell; nodes that died are started again. Raises GaveUp."""
+        sent, trouble, stats = feeder.fed.lines, feeder.trouble, None
+        try:
+            stats = runtime.stats.job_stats()
+            self.show.update(stats, sent=sent, lines=max(lines, sent))
+            self._ended = stats.processed
+        except BackendUnavailable as error:
+            trouble = str(error)
+        self.look_after(sent + self._ended)
+        self._standstill.look(sent + self._ended, trouble)
+        return stats
 
     def look_after(self, progress: int) -> None:
         """Start again a node that has died. Raises GaveUp when that happens again and again without progress."""
@@ -135,6 +143,8 @@ class Shop:
             self._in_vain = 0
         pause = node.start_later()
         self.show.say(f"{node.name} node {how_it_ended(code)}: starting it again in {pause:.1f} s")
+        if code > 0:
+            self.show.say(node.last_words(3))
         return 1
 
     def stay(self, runtime: Runtime) -> None:
@@ -185,7 +195,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace, places: Places, show: Show, prefix: str, lock: int) -> int:
     settings = node_settings("web")
     resumed = prepared(places, store_of(settings), fresh=options.fresh)
-    shop = Shop(places, options.orders, options.port or _free_port(), show, lock)
+    shop = Shop(places, options, show, lock)
     with open_runtime(settings) as runtime, _opened(settings, places) as database:
         if resumed:
             show.say("resuming the run that was interrupted; --fresh begins anew")
@@ -206,18 +216,12 @@ def _opened(settings: Settings, places: Places) -> Iterator[Database]:
     yield from open_database(settings, places)
 
 
-def _sent(feeder: Feeder) -> bool:
+def _asked(feeder: Feeder) -> bool:
+    """Whether every line was sent, and the report asked for."""
     try:
-        return feeder.done
+        return feeder.done and feeder.ask_for_report(REPORT)
     except (OSError, RuntimeError, ValueError) as error:
         raise GaveUp(f"the orders cannot be sent: {error}") from error
-
-
-def _stats(runtime: Runtime) -> StatsTotals | None:
-    try:
-        return runtime.stats.job_stats()
-    except BackendUnavailable:
-        return None
 
 
 def _left(stats: StatsTotals) -> int:
@@ -243,9 +247,14 @@ def _prefix(*, lent: bool) -> str:
     return "".join(f"{name}={shlex.quote(value)} " for name, value in told.items())
 
 
-def _free_port() -> int:
+def _free_port(wanted: int) -> int:
+    """This one, or any if it is 0. Raises SettingsError when another program has it: that must not get our orders."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the web node does
+        try:
+            probe.bind(("127.0.0.1", wanted))
+        except (OSError, OverflowError) as error:
+            raise SettingsError("--port", f"{wanted} cannot be used: {error}") from None
         port: int = probe.getsockname()[1]
         return port
 
@@ -255,6 +264,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--orders", type=Path, default=Path("examples/data/orders.csv"), help="the customers' file")
     parser.add_argument("--folder", type=Path, default=Path(os.environ.get(FOLDER, USUAL)))
     parser.add_argument("--port", type=int, default=0, help="of the web node; any free one unless it is given")
+    parser.add_argument("--patience", type=float, default=180.0, help="seconds without anything done until it gives up")
     parser.add_argument("--fresh", action="store_true", help="do not resume an interrupted run")
     parser.add_argument("--stay", action="store_true", help="keep both nodes up afterwards, to try things out")
     return parser.parse_args(arguments)

@@ -15,6 +15,7 @@ An answer always says what is wrong as {"error": ...}. No answer at all means: s
 import argparse
 import asyncio
 import json
+import logging
 import signal
 import socket
 from collections.abc import AsyncIterator, Sequence
@@ -33,7 +34,7 @@ from starlette.routing import Route
 
 from containers.web import container
 from examples.shop import receipts, reports, stock
-from examples.shop.checkout import AWAY, Checkout, Closed, Conflict
+from examples.shop.checkout import AWAY, Checkout, Closed, Conflict, reason_of
 from examples.shop.database import Database
 from examples.shop.order import Order, OrderNumber
 from examples.shop.reports import ReportName
@@ -47,6 +48,7 @@ BODY_SECONDS = 20.0
 LONGEST_REASON = 300
 KEY_LIMIT = 200
 RETRY_AFTER = "1"
+log = logging.getLogger("examples.shop.web")
 
 
 class Refusal(Exception):
@@ -156,6 +158,7 @@ def _conflict(_: Request, error: Exception) -> Response:
 
 
 def _closed(_: Request, error: Exception) -> Response:
+    log.warning("a request is turned away: %s", reason_of(error))
     return JSONResponse({"error": "the shop is closed for the moment"}, 503, {"Retry-After": RETRY_AFTER})
 
 
@@ -191,6 +194,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m examples.shop.web", description="Run the shop's web node.")
     parser.add_argument("--port", type=int, default=8000)
     port = parser.parse_args(arguments).port
+    logging.basicConfig(format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     door = socket.socket()
     door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a node that is started again takes its old port
     door.bind(("127.0.0.1", port))

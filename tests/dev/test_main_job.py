@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -340,14 +339,6 @@ def test_settings_that_cannot_be_used_are_told_in_one_line(tmp_path: Path):
     with run.started(environment={"WAGOE_JOBS__WORKERS__CUONT": "1"}) as process:
         assert process.wait(60) == 2
     assert run.said == ["WAGOE_JOBS__WORKERS__CUONT: is no setting: did you mean WAGOE_JOBS__WORKERS__COUNT?"]
-
-
-def test_a_node_that_dies_in_vain_is_given_up_with_its_last_words(tmp_path: Path):
-    run = Run(tmp_path, lines=10)
-    with socket.create_server(("127.0.0.1", 0)) as taken, run.started("--port", str(taken.getsockname()[1])) as process:
-        assert process.wait(100) == 1
-    assert "the web node died 5 times, and nothing gets done" in run.text()
-    assert "Address already in use" in run.text()
 
 
 def test_a_file_without_its_columns_is_refused(tmp_path: Path):
