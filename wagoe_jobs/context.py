@@ -6,13 +6,14 @@ handlers that want it. Nothing in here knows of stores.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
+from inspect import isawaitable
 from logging import LoggerAdapter, getLogger
 from time import monotonic_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 from wagoe_jobs.core import codec
 from wagoe_jobs.core.codec import Run
@@ -84,6 +85,13 @@ class JobContext:
         return LoggerAdapter(getLogger("wagoe_jobs.job"), extra)
 
 
+class Pending(NamedTuple):
+    """What a handler's call came to when that is still to be awaited, inside these context variables."""
+
+    answer: Awaitable[object]
+    variables: Context
+
+
 class Seat:
     """What one thread keeps from run to run: its event loop, made for the first coroutine.
 
@@ -106,19 +114,33 @@ class Seat:
         self.deadline_us = began_us + (timeout + ASYNC_GRACE * is_async) // timedelta(microseconds=1)
 
     def call(self, handler: Handler, args: object, context: JobContext | None) -> object:
-        """What the handler's function returns, which may be awaitable.
+        """What the handler's function returns; `Pending` when that can be awaited.
 
         Each run has its own context variables: what a handler binds must not reach the next job.
         """
+        variables = copy_context()
         if context is None:
-            return copy_context().run(handler.function, args)
-        return copy_context().run(handler.function, args, context)
+            answer = variables.run(handler.function, args)
+        else:
+            answer = variables.run(handler.function, args, context)
+        return answer if answer is None or not isawaitable(answer) else Pending(answer, variables)
 
-    def await_(self, answer: Awaitable[object], timeout: timedelta | None) -> object:
-        """What the awaitable comes to, on this thread's loop; a Failure when it is cancelled by the time-out."""
+    def await_(self, pending: Pending, timeout: timedelta | None) -> object:
+        """What that comes to, on this thread's loop; a Failure when it is cancelled by the time-out."""
         if self._runner is None:
             self._runner = asyncio.Runner()
-        return self._runner.run(within(answer, timeout), context=copy_context())
+        awaited = within(pending.answer, timeout, self.ends_itself(timeout))
+        return self._runner.run(awaited, context=pending.variables)
+
+    def ends_itself(self, timeout: timedelta | None) -> int:
+        """Note that the run is awaited from now on, so that it is late only if it does not end itself.
+
+        Returns the microseconds of its time-out that are spent.
+        """
+        if timeout is None:
+            return 0
+        self.deadline_us = self.began_us + (timeout + ASYNC_GRACE) // timedelta(microseconds=1)
+        return monotonic_us() - self.began_us
 
     def close(self) -> None:
         """Close the event loop; called by the seat's own thread."""
@@ -127,9 +149,9 @@ class Seat:
             runner.close()
 
 
-async def within(answer: Awaitable[object], timeout: timedelta | None) -> object:
-    """What the awaitable comes to; a Failure when it is cancelled by the time-out."""
-    limit = asyncio.timeout(None if timeout is None else timeout.total_seconds())
+async def within(answer: Awaitable[object], timeout: timedelta | None, spent_us: int = 0) -> object:
+    """What the awaitable comes to; a Failure when it is cancelled by the time-out, of which so much is over."""
+    limit = asyncio.timeout(None if timeout is None else timeout.total_seconds() - spent_us / 1e6)
     try:
         async with limit:
             return await answer

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from difflib import get_close_matches
+from functools import partial
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -126,6 +127,8 @@ def entry_of(item: object, type: str | None = None) -> Handler:
     label = _name_of(item) if type is None else f"handler of {type!r}"
     if not callable(item):
         raise WiringError(f"{label} is not callable: {item!r}")
+    if inspect.isclass(item):
+        raise WiringError(f"{label} is a class, {item.__qualname__}: contribute an object made of it")
     spec = _mark_of(item)
     if spec is None:
         if type is None:
@@ -210,7 +213,14 @@ def _mark_of(item: object) -> JobSpec | None:
 
 
 def _is_async(function: HandlerFunction) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(_call_of(function))
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(_behind(function))
+
+
+def _behind(item: object) -> object:
+    """The function that runs in the end: behind partials, static methods and objects that act as functions."""
+    while isinstance(item, partial | staticmethod):
+        item = item.func if isinstance(item, partial) else item.__func__
+    return item if inspect.isroutine(item) else _call_of(item)
 
 
 def _call_of(item: object) -> object:
@@ -223,8 +233,9 @@ def _wants_context(function: HandlerFunction, label: str) -> bool:
 
     One with a default other than None is the function's own, as in `lambda args, i=i: ...`.
     """
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise WiringError(f"{label} is a generator: calling it would run nothing")
+    behind = _behind(function)
+    if inspect.isgeneratorfunction(behind) or inspect.isasyncgenfunction(behind):
+        raise WiringError(f"{label} is a generator: calling it would run nothing; loop over it in a function")
     parameters = _parameters(function, label)
     places = [p for p in parameters if p.kind in _POSITIONAL]
     needed = [p.name for p in places if p.default is p.empty]

@@ -184,7 +184,7 @@ class TaskLane(Lane):
 
     async def _awaited(self, slot: TaskSlot, claim: Claim, claimed_us: int, begun: Begun) -> Settlement:
         try:
-            result = result_of(await begun.answer)
+            result = result_of(await begun.pending.answer)
         except GeneratorExit:
             raise
         except BaseException as exc:

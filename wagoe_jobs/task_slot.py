@@ -6,7 +6,6 @@ its own all the same, since its coroutine is driven by hand inside them.
 
 import asyncio
 import logging
-from asyncio import iscoroutine
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextvars import Context, copy_context
 from inspect import isawaitable
@@ -14,7 +13,7 @@ from threading import Lock
 from types import coroutine
 from typing import Any, cast
 
-from wagoe_jobs.context import JobContext, within
+from wagoe_jobs.context import JobContext, Pending, within
 from wagoe_jobs.core.clean import clean
 from wagoe_jobs.hands import Hands
 from wagoe_jobs.loop_thread import LoopThread
@@ -88,29 +87,30 @@ class TaskSlot(Slot):
             self._latch.set_result(None)
 
     def call(self, handler: Handler, args: object, context: JobContext | None) -> object:
-        """What the handler comes to if it need not wait, else what this slot must await."""
+        """What the handler comes to if it need not wait, else what this slot must await; that is awaited once."""
         self._handler = handler
         given = (args,) if context is None else (args, context)
         variables = copy_context()
         if not handler.is_async:
-            return self._by_hand(handler, variables, given)
+            return Pending(self._by_hand(handler, variables, given), variables)
         steps = cast(Steps, variables.run(handler.function, *given))
         if handler.timeout is not None:
-            return within(self._driven(steps, variables), handler.timeout)
+            return Pending(within(self._driven(steps, variables), handler.timeout), variables)
         try:
             awaited = variables.run(steps.send, None)
         except StopIteration as done:
             return done.value
-        return self._driven(steps, variables, awaited)
+        return Pending(self._driven(steps, variables, awaited), variables)
 
     async def _by_hand(self, handler: Handler, variables: Context, given: tuple[object, ...]) -> object:
         """A `def` handler, in a thread."""
         running = self._hands.run(variables, handler.function, *given)
         self._suspend()
         answer = await self._end_of(running)
-        if iscoroutine(answer) or isawaitable(answer):
-            return await within(self._driven(_awaiting(answer), variables), handler.timeout)
-        return answer
+        if answer is None or not isawaitable(answer):
+            return answer
+        spent_us = self.ends_itself(handler.timeout)
+        return await within(self._driven(_awaiting(answer), variables), handler.timeout, spent_us)
 
     async def _end_of(self, running: "asyncio.Future[object]") -> object:
         """Wait for the thread, whoever cancels this task: only the end of the pool may leave it alone."""

@@ -6,8 +6,10 @@ that may cost a job its end.
 """
 
 import logging
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import assert_never
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
+from typing import assert_never, cast
 
 from wagoe_jobs.core.clean import clean
 from wagoe_jobs.core.codec import PAYLOAD_LIMIT, encode_error, encode_value
@@ -36,6 +38,9 @@ log = logging.getLogger("wagoe_jobs")
 
 LOGGED = 500
 """The most characters of an error that a log line shows."""
+
+_LAZY = frozenset({CoroutineType, GeneratorType, AsyncGeneratorType})
+_GROUPS = frozenset({list, tuple, set, frozenset})
 
 
 def settlement_of(claim: Claim, job: Job, step: Step) -> Settlement:
@@ -91,10 +96,30 @@ def tidied(result: Result) -> Result:
             return Retry(after, text_of(reason))
         case Discard(reason):
             return Discard(text_of(reason))
-        case Success() | Snooze() | Missing():
+        case Success(value):
+            return result if (unrun := _unrun(value)) is None else unrun
+        case Snooze() | Missing():
             return result
         case _:
             assert_never(result)
+
+
+def _unrun(result: object) -> Failure | None:
+    """The failure of a run whose result, or a part of it, would have to be run yet: nobody would."""
+    kind = type(result)
+    if kind is dict:
+        parts: Iterable[object] = cast(dict[object, object], result).values()
+    else:
+        parts = cast(Iterable[object], result) if kind in _GROUPS else (result,)
+    if _LAZY.isdisjoint(map(type, parts)) and not hasattr(kind, "__await__"):
+        return None
+    lazy = next((part for part in parts if type(part) in _LAZY), result)
+    for part in parts:
+        if isinstance(part, CoroutineType):
+            part.close()  # else python warns, somewhere else, that it was never awaited
+    what = getattr(lazy, "__qualname__", type(lazy).__qualname__)
+    told = f"{type(lazy).__name__} {what!r}"
+    return Failure(f"the handler returned what nobody runs, the {told}: await it, or loop over it, in the handler")
 
 
 def _details(details: object) -> object:

@@ -10,17 +10,14 @@ own way. `work_one` is the same for a single job.
 """
 
 import logging
-from asyncio import iscoroutine
-from collections.abc import Awaitable
 from datetime import timedelta
 from functools import partial
-from inspect import isawaitable
 from random import random
 from time import sleep
 from types import TracebackType
-from typing import NamedTuple, Self, cast
+from typing import NamedTuple, Self
 
-from wagoe_jobs.context import JobContext, Seat, job_of, monotonic_us
+from wagoe_jobs.context import JobContext, Pending, Seat, job_of, monotonic_us
 from wagoe_jobs.core.codec import Run, decode_run, encode_error
 from wagoe_jobs.core.job import ErrorInfo, Status, from_micros
 from wagoe_jobs.core.outcome import (
@@ -51,7 +48,7 @@ SETTLE_TRIES = 6
 class Begun(NamedTuple):
     """A run whose handler left something to wait for; a thread waits within `timeout`, a task as it stands."""
 
-    answer: Awaitable[object]
+    pending: Pending
     timeout: timedelta | None
     began_us: int
 
@@ -114,7 +111,7 @@ class Worker:
         if not isinstance(begun, Begun):
             return begun
         try:
-            result = result_of(seat.await_(begun.answer, begun.timeout))
+            result = result_of(seat.await_(begun.pending, begun.timeout))
         except BaseException as exc:  # noqa: BLE001 - as in `_answer`
             result = failure_of(exc)
         return self.conclude(claim, result, claimed_us, begun.began_us)
@@ -161,8 +158,8 @@ class Worker:
             answer = seat.call(handler, run.args, context)
             if answer is None:
                 return None
-            if iscoroutine(answer) or isawaitable(answer):
-                return Begun(cast(Awaitable[object], answer), handler.timeout, began_us)
+            if isinstance(answer, Pending):
+                return Begun(answer, handler.timeout, began_us)
             return result_of(answer)
         except BaseException as exc:  # noqa: BLE001 - a handler may raise anything; SystemExit must not end a pool
             return failure_of(exc)

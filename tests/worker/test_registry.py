@@ -109,6 +109,8 @@ TAKES_CONTEXT: list[tuple[Callable[..., object], bool]] = [
     (functools.partial(lambda args, context, shop: None, shop=1), True),
     (Shop(), False),
     (print, False),
+    (len, False),
+    ([].append, False),
 ]
 
 
@@ -120,7 +122,39 @@ def test_a_second_parameter_asks_for_the_context(function: Callable[..., object]
 async def _async(args: object) -> None: ...
 
 
-@pytest.mark.parametrize("function", [_async, Shop(), functools.partial(_async)])
+class Oddities:
+    @staticmethod
+    async def static(args: object) -> None: ...
+
+    @classmethod
+    def of_class(cls, args: object, context: object) -> None: ...
+
+    def many(self, args: object) -> Any:
+        yield 1
+
+
+class Many:
+    def __call__(self, args: object) -> Any:
+        yield 1
+
+
+class ManyLater:
+    async def __call__(self, args: object) -> Any:
+        yield 1
+
+
+ASYNC = [
+    _async,
+    Shop(),
+    functools.partial(_async),
+    functools.partial(Shop()),
+    Oddities.static,
+    Oddities.__dict__["static"],
+    functools.partial(functools.partial(Oddities.__dict__["static"])),
+]
+
+
+@pytest.mark.parametrize("function", ASYNC, ids=range(len(ASYNC)))
 def test_async_callables_are_known_as_such(function: Callable[..., object]) -> None:
     assert handlers_of({"x": function})["x"].is_async
 
@@ -153,7 +187,17 @@ REFUSED = [
     ({"x": lambda args, *, key: None}, r"must take"),
     ({"x": lambda **named: None}, r"must take"),
     ({"x": _generator}, "is a generator"),
-    ({"x": _async_generator}, "is a generator"),
+    ({"x": _async_generator}, "is a generator: calling it would run nothing; loop over it in a function"),
+    ({"x": functools.partial(_generator)}, "is a generator"),
+    ({"x": functools.partial(_async_generator)}, "is a generator"),
+    ({"x": Oddities().many}, "is a generator"),
+    ({"x": staticmethod(_generator)}, "is a generator"),
+    ({"x": Many()}, "is a generator"),
+    ({"x": ManyLater()}, "is a generator"),
+    ({"x": functools.partial(Many())}, "is a generator"),
+    ({"x": Shop}, "'x' is a class, Shop: contribute an object made of it"),
+    ({"x": Oddities.__dict__["of_class"]}, "'x' is not callable"),
+    ({"x": Oddities.many}, "is a generator"),
     ({"x": getattr}, "does not tell its parameters"),
 ]
 
