@@ -169,6 +169,14 @@ def test_texts_with_lines_of_their_own_arrive_whole(parts: Parts) -> None:
     assert [parts.client.hget(parts.keys.job(c.id), "result") for c in claims] == results
 
 
+@pytest.mark.parametrize("count", [1, 19, 20, 21, 40, 41])
+def test_each_claim_has_the_payload_of_its_job_however_many_there_are(parts: Parts, count: int) -> None:
+    jobs = [new_job() for _ in range(count)]
+    parts.queue.enqueue_many(jobs)
+    claims = parts.queue.claim(LINE, "ann", 100)
+    assert [(claim.id, claim.payload) for claim in claims] == [(str(job.id), codec.encode_job(job)) for job in jobs]
+
+
 @pytest.mark.parametrize("count", [1, 40])
 def test_many_and_long_texts_are_settled_each_with_its_own(parts: Parts, count: int) -> None:
     parts.queue.enqueue_many([new_job() for _ in range(count)])
@@ -180,18 +188,24 @@ def test_many_and_long_texts_are_settled_each_with_its_own(parts: Parts, count: 
 
 
 def test_every_text_of_a_settlement_reaches_its_field(parts: Parts) -> None:
-    parts.queue.enqueue_many([new_job(max_retries=5) for _ in range(3)])
-    claims = parts.queue.claim(LINE, "ann", 3)
+    parts.queue.enqueue_many([new_job(max_retries=5) for _ in range(4)])
+    claims = parts.queue.claim(LINE, "ann", 4)
     error = codec.encode_error(codec.decode_error(codec.encode_error(_error())))
     parts.queue.settle(
         [
             Settlement(claims[0], Status.COMPLETED, payload="p0", result="r0"),
             Settlement(claims[1], Status.RETRYING, payload="p1", error=error, delay=HOUR),
             Settlement(claims[2], Status.FAILED, error="e2"),
+            Settlement(claims[3], Status.FAILED, result="r3", error="e3"),
         ]
     )
     found = [parts.client.hmget(parts.keys.job(claim.id), "payload", "result", "error") for claim in claims]
-    assert found == [["p0", "r0", None], ["p1", None, error], [claims[2].payload, None, "e2"]]
+    assert found == [
+        ["p0", "r0", None],
+        ["p1", None, error],
+        [claims[2].payload, None, "e2"],
+        [claims[3].payload, "r3", "e3"],
+    ]
 
 
 def _error() -> Any:

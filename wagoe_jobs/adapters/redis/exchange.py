@@ -105,7 +105,8 @@ def claims_of(told: Sequence[Any], queue: str, token: str) -> list[Claim]:
     """The claims that `answer` in lua/shared_claims.lua tells."""
     claimed_us, ids, ranks, seqs, deaths, texts, dropped = told
     report_dropped(dropped, f"queue {queue!r}")
-    payloads = texts if isinstance(texts, list) else texts.split("\n")
+    apart = bool(texts) and isinstance(texts[0], list)
+    payloads = texts[0] if apart else "\n".join(texts).split("\n")
     numbers = (map(int, ranks.split()), map(int, seqs.split()), repeat(claimed_us), map(int, deaths.split()))
     return list(map(Claim, ids.split(), repeat(token), repeat(queue), payloads, *numbers))
 

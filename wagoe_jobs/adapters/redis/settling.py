@@ -59,7 +59,7 @@ def words(settlements: Sequence[Settlement]) -> list[str]:
             texts += [text for _, text in given]
         if not status.terminal:
             rest = _follow_up(delay, payload)
-        rows.append(f"{claim.id} {claim.token} {_STATUS[status]} {claim.claimed_us + waited_us} {ran_us} {which}{rest}")
+        rows.append(f"{claim.id} {claim.token} {which} {_STATUS[status]} {claim.claimed_us + waited_us} {ran_us}{rest}")
     return ["\n".join(rows), *_texts(texts)]
 
 

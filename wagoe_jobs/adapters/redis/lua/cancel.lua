@@ -20,7 +20,7 @@ if job.place == 'ready' then
 else
   out_of_scheduled(job.queue, id)
 end
-into_history(id, job, 'cancelled', job.last, '- -')
+into_history(id, job, job.seq, 'cancelled', job.last, '- -')
 flush()
 count_scheduled()
 trim()

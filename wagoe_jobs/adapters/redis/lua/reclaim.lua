@@ -21,7 +21,7 @@ local function reclaim(id, job)
     buried = '1'
     together('ZREM', K.in_flight(job.queue), id)
     local letter = before .. whole(abandoned) .. after
-    into_history(id, job, 'failed', job.last, job.since .. ' -', 'abandoned', whole(abandoned), 'error', letter)
+    into_history(id, job, job.seq, 'failed', job.last, job.since .. ' -', 'abandoned', whole(abandoned), 'error', letter)
   else
     back(id, job, 'abandoned', whole(abandoned))
   end

@@ -16,7 +16,7 @@ local function back(id, job, ...)
     redis.call('HDEL', name, 'cancel', 'interrupted')
   end
   if flags[1] then
-    into_history(id, job, 'cancelled', job.last, job.since .. ' -', ...)
+    into_history(id, job, job.seq, 'cancelled', job.last, job.since .. ' -', ...)
   else
     redis.call('HSET', name, 'at', 'ready ' .. job.seq .. ' ' .. at .. ' ' .. job.last, ...)
     ready(job.queue, job.rank, id, job.seq)

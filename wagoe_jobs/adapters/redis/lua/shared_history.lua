@@ -1,7 +1,8 @@
 -- needs: now, keys, together
--- `into_history(id, job, status, token, run, ...)`: the one way in. `job` tells queue, type and seq; `token` is who
--- settles it, or the one before; `run` is the start of the run and its microseconds, or '- -'; more fields and values
--- may follow. The caller takes the job out of where it was. Complete only after `flush()` and `trim()`.
+-- `into_history(id, kind, seq, status, token, run, ...)`: the one way in. `kind` tells queue and type, and may be shared
+-- by many; `token` is who settles it, or the one before; `run` is the start of the run and its microseconds, or '- -';
+-- more fields and values may follow. The caller takes the job out of where it was. Complete only after `flush()` and
+-- `trim()`.
 -- `out_of_history(id, job)`: the one way out, from each index that it was put in. Complete only after `flush()`; what
 -- becomes of the job itself is the caller's.
 -- `keeps(status)`: for how many milliseconds such a job is kept, nil for ever.
@@ -19,19 +20,30 @@ local function keeps(status)
   return KEEPS[status]
 end
 
-local function into_history(id, job, status, token, run, ...)
-  local stands = 'ended ' .. job.seq .. ' ' .. at .. ' ' .. token .. ' ' .. status .. ' ' .. run
-  redis.call('HSET', K.job(id), 'at', stands, ...)
-  local ended = K.ended(job.queue, status)
-  together('ZADD', ended, at, id)
-  if KEEPS[status] then
-    local of_type = K.ended_type(job.type)
-    together('ZADD', of_type, at, id)
-    trimmed[ended] = before[status]
-    trimmed[of_type] = before.either
-  else
-    together('ZADD', K.failed, at, id)
-    together('ZADD', K.failed_type(job.type), at, id)
+-- What is to be added to each index of jobs of this kind that end so.
+local function indexes_of(kind, status)
+  local ended = K.ended(kind.queue, status)
+  if not KEEPS[status] then
+    return {changes('ZADD', ended), changes('ZADD', K.failed), changes('ZADD', K.failed_type(kind.type))}
+  end
+  local of_type = K.ended_type(kind.type)
+  trimmed[ended] = before[status]
+  trimmed[of_type] = before.either
+  return {changes('ZADD', ended), changes('ZADD', of_type)}
+end
+
+local indexes = {completed = {}, failed = {}, cancelled = {}}
+local since = ' ' .. at .. ' '
+
+local function into_history(id, kind, seq, status, token, run, ...)
+  call('HSET', K.job(id), 'at', 'ended ' .. seq .. since .. token .. ' ' .. status .. ' ' .. run, ...)
+  local of_kind = indexes[status][kind]
+  if not of_kind then
+    of_kind = indexes_of(kind, status)
+    indexes[status][kind] = of_kind
+  end
+  for i = 1, #of_kind do
+    put(of_kind[i], at, id)
   end
 end
 
@@ -57,14 +69,14 @@ local TRIM = 1500
 local function trim()
   local left = TRIM
   for index, oldest in pairs(trimmed) do
-    for _, id in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', oldest, 'LIMIT', 0, left)) do
+    for _, id in ipairs(call('ZRANGEBYSCORE', index, '-inf', oldest, 'LIMIT', 0, left)) do
       left = left - 1
       -- the id may have been enqueued anew since, and be anything by now
-      local stands = redis.call('HGET', K.job(id), 'at')
+      local stands = call('HGET', K.job(id), 'at')
       local ended, status = string.match(stands or '', '^ended %S+ (%S+) %S+ (%S+)')
       local over = ended and status ~= 'failed' and tonumber(ended) <= tonumber(oldest)
       if over then
-        redis.call('UNLINK', K.job(id))
+        call('UNLINK', K.job(id))
       end
       if over or not stands then
         together('ZREM', K.jobs, id)

@@ -7,7 +7,8 @@
 --   flight      the token of the claim, and the worker that has it
 --   ended       status, start of the run or -, its microseconds or -
 -- `job_of(id)`: all of that in a table, nil for an id without a whole job. `kind_of(is)`: what `is` alone tells.
--- `claim_at(at)`: the token of the claim, nil when `at` is nothing or tells of no claim.
+-- `flight_of(at)`: place in the line, the token that settled it last and that of the claim; nothing when `at` is nothing
+-- or tells of no claim. `claim_at(at)`: the last of the three.
 
 local kinds = {}
 
@@ -21,8 +22,22 @@ local function kind_of(is)
   return kind
 end
 
-local function claim_at(at)
-  return string.match(at or '', '^flight %S+ %S+ %S+ (%S+)')
+local flights = {}  -- claims of one call differ in their places only
+
+local function flight_of(stands)
+  local seq, rest = string.match(stands or '', '^flight (%S+) (.*)$')
+  if not seq then return nil end
+  local flight = flights[rest]
+  if not flight then
+    flight = {string.match(rest, '^%S+ (%S+) (%S+)')}
+    flights[rest] = flight
+  end
+  return seq, flight[1], flight[2]
+end
+
+local function claim_at(stands)
+  local _, _, token = flight_of(stands)
+  return token
 end
 
 local function job_of(id)

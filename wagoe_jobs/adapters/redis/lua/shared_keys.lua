@@ -1,5 +1,6 @@
 -- The names of all keys, as keys.py spells them.
 
+local call = redis.call
 local P = string.sub(KEYS[1], 1, -4)
 local PRIORITIES = {[0] = 'critical', 'high', 'normal', 'low'}
 
@@ -16,7 +17,16 @@ local K = {
   ticker = P .. 'ticker',
 }
 
-function K.job(id) return P .. 'job:' .. id end
+
+local named, name_of_job
+
+function K.job(id)  -- asked for the same job more than once
+  if id ~= named then
+    named, name_of_job = id, P .. 'job:' .. id
+  end
+  return name_of_job
+end
+
 function K.line(queue, rank) return P .. 'queue:' .. queue .. ':' .. PRIORITIES[tonumber(rank)] end
 function K.in_flight(queue) return P .. 'inflight:' .. queue end
 function K.ended(queue, status) return P .. 'ended:' .. queue .. ':' .. status end

@@ -1,7 +1,7 @@
 -- needs: now, keys, room, together, ready, scheduled, history, job, texts
--- `settle(first)`: end the claims that stand in ARGV[first], one a line: id, token, status, start of the run, its
--- microseconds, which texts it has, p(ayload), r(esult), e(rror) or -, and for a follow-up its delay and the budget
--- that the new text leaves or -.
+-- `settle(first)`: end the claims that stand in ARGV[first], one a line: id, token, which texts it has, p(ayload),
+-- r(esult), e(rror) or -, status, start of the run, its microseconds, and for a follow-up its delay and the budget that
+-- the new text leaves or -.
 -- The texts follow as `text_reader` takes them.
 -- Returns one letter a claim: a(pplied), y: this token settled it before, l(ost).
 
@@ -10,66 +10,80 @@ local function follow_up(id, name, job, status, token, delay, ...)
   if due > now then
     local how = status == 'retrying' and 'retrying' or '-'
     local stands = 'scheduled ' .. job.seq .. ' ' .. at .. ' ' .. token .. ' ' .. how
-    redis.call('HSET', name, 'at', stands, 'due', whole(due), ...)
-    into_scheduled(job.queue, id, due)
+    call('HSET', name, 'at', stands, 'due', whole(due), ...)
+    into_scheduled(job.kind.queue, id, due)
   else
     local seq = whole(places(1))
-    redis.call('HSET', name, 'at', 'ready ' .. seq .. ' ' .. at .. ' ' .. token, 'due', whole(due), ...)
-    ready(job.queue, job.rank, id, seq)
+    call('HSET', name, 'at', 'ready ' .. seq .. ' ' .. at .. ' ' .. token, 'due', whole(due), ...)
+    ready(job.kind.queue, job.kind.rank, id, seq)
   end
 end
 
--- Whatever is more than the end of a run without any text.
-local function apply(id, name, job, status, token, run, rest, payload, result, err)
-  local delay, budget = string.match(rest, '(%S+) (%S+)')
+local ENDS = {completed = true, failed = true, cancelled = true}
+
+local function field_of(result, err)
+  if result then return 'result', result end
+  if err then return 'error', err end
+end
+
+local function add(fields, field, value)
+  if value then
+    local n = #fields
+    fields[n + 1], fields[n + 2] = field, value
+  end
+end
+
+-- Whatever is more than the end of a run with one text or none.
+local function apply(id, name, job, status, token, run, payload, result, err)
+  local ran, delay, budget = string.match(run, '^(%S+ %S+) ?(%S*) ?(%S*)$')
   local fields = {}
-  local function add(field, value)
-    if value then
-      fields[#fields + 1], fields[#fields + 2] = field, value
-    end
-  end
   if payload then
-    redis.call('HDEL', name, 'error')
+    call('HDEL', name, 'error')
   end
-  add('payload', payload)
-  add('budget', budget ~= '-' and budget)
-  add('error', err)
+  add(fields, 'payload', payload)
+  add(fields, 'budget', budget ~= '-' and budget ~= '' and budget)
+  add(fields, 'error', err)
   if job.cancel and status ~= 'completed' then
-    into_history(id, job, 'cancelled', token, run, unpack(fields))
-  elseif delay then
+    into_history(id, job.kind, job.seq, 'cancelled', token, ran, unpack(fields))
+  elseif delay ~= '' then
     follow_up(id, name, job, status, token, tonumber(delay), unpack(fields))
   else
-    add('result', result)
-    into_history(id, job, status, token, run, unpack(fields))
+    add(fields, 'result', result)
+    into_history(id, job.kind, job.seq, status, token, ran, unpack(fields))
   end
 end
 
-local ROW = '(%S+) (%S+) (%S+) (%S+ %S+) (%S+)([^\n]*)'
-local HELD = '^flight (%S+) %S+ (%S+) (%S+)'
+local landing = {}
+
+local function out_of_flight(kind, id)
+  landing[kind] = landing[kind] or changes('ZREM', K.in_flight(kind.queue))
+  put(landing[kind], id)
+end
 
 local function settle(first)
-  local answers, next_text, n = {}, text_reader(first + 1), 0
-  for id, token, status, run, which, rest in string.gmatch(ARGV[first], ROW) do
-    local name, answered, payload, result, err = K.job(id), 'l', nil, nil, nil
+  local rows, next_text, from, answers, n = ARGV[first], text_reader(first + 1), 1, {}, 0
+  while from <= #rows do
+    local answered, id, token, which, status, run, payload, result, err = 'l'
+    from, id, token, which, status, run = row(rows, from)
     if which ~= '-' then
       payload, result, err = texts_of(which, next_text)
     end
-    local found = redis.call('HMGET', name, 'at', 'is', 'cancel', 'interrupted')
-    local seq, last, holder = string.match(found[1] or '', HELD)
+    local name = K.job(id)
+    local found = call('HMGET', name, 'at', 'is', 'cancel', 'interrupted')
+    local seq, last, holder = flight_of(found[1])
     local kind = kind_of(found[2] or '')
     if holder == token and kind.queue then
       answered = 'a'
-      local job = {queue = kind.queue, type = kind.type, rank = kind.rank, seq = seq, cancel = found[3]}
-      together('ZREM', K.in_flight(job.queue), id)
+      out_of_flight(kind, id)
       if found[3] or found[4] then
-        redis.call('HDEL', name, 'interrupted', 'cancel')
+        call('HDEL', name, 'interrupted', 'cancel')
       end
-      if which == '-' and rest == '' and not job.cancel then
-        into_history(id, job, status, token, run)
+      if ENDS[status] and not found[3] and not payload and not (result and err) then
+        into_history(id, kind, seq, status, token, run, field_of(result, err))
       else
-        apply(id, name, job, status, token, run, rest, payload, result, err)
+        apply(id, name, {kind = kind, seq = seq, cancel = found[3]}, status, token, run, payload, result, err)
       end
-    elseif string.match(found[1] or '', '^%S+ %S+ %S+ (%S+)') == token then
+    elseif (last or string.match(found[1] or '', '^%S+ %S+ %S+ (%S+)')) == token then
       answered = 'y'
     end
     n = n + 1

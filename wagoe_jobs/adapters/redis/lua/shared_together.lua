@@ -1,18 +1,31 @@
 -- Changes of the same kind to one key, collected and sent in few calls: `together(command, key, a, b)`, then `flush()`.
 -- Between the two the key is as it was. Each command takes any number of members, or of pairs, after the key.
+-- Who changes one key for every job asks once for `changes(command, key)` and does `put(changes, a, b)` for each.
 
 local CHUNK = 1000
 local collected = {ZADD = {}, ZREM = {}, SADD = {}}
 
-local function together(command, key, a, b)
+local function changes(command, key)
   local of_key = collected[command][key]
   if not of_key then
     of_key = {n = 0}
     collected[command][key] = of_key
   end
-  local n = of_key.n
-  of_key[n + 1], of_key[n + 2] = a, b
-  of_key.n = n + (b and 2 or 1)
+  return of_key
+end
+
+local function put(of_key, a, b)
+  local n = of_key.n + 1
+  of_key[n] = a
+  if b then
+    n = n + 1
+    of_key[n] = b
+  end
+  of_key.n = n
+end
+
+local function together(command, key, a, b)
+  put(changes(command, key), a, b)
 end
 
 local function flush()
@@ -21,7 +34,7 @@ local function flush()
       for first = 1, of_key.n, CHUNK do
         redis.call(command, key, unpack(of_key, first, math.min(first + CHUNK - 1, of_key.n)))
       end
+      of_key.n = 0  -- and not forgotten: somebody may hold it
     end
-    collected[command] = {}
   end
 end
