@@ -27,6 +27,9 @@ class Proxy:
         """Seconds that each chunk waits, both ways."""
         self.accepted = 0
         """Connections taken so far."""
+        self.trips = 0
+        """How often the client has spoken after the server did: its round trips, while it has one connection."""
+        self._answered = True
         self._drops_replies = False
         self._refuses = False
         self._closing = False
@@ -107,6 +110,7 @@ class Proxy:
     ) -> None:
         with suppress(OSError):
             while chunk := source.recv(CHUNK):
+                self._note_trip(replies)
                 if self.delay:
                     time.sleep(self.delay)
                 if not (replies and self._drops_replies):
@@ -114,6 +118,11 @@ class Proxy:
         _close(*pair)
         with self._lock:
             self._pairs.discard(pair)
+
+    def _note_trip(self, reply: bool) -> None:
+        with self._lock:
+            self.trips += self._answered and not reply
+            self._answered = reply
 
 
 def _close(*ends: socket.socket) -> None:

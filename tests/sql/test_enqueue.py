@@ -13,7 +13,7 @@ from tests.sql.conftest import LINE, Parts, new_job
 from tests.until import until
 from wagoe_jobs.adapters.sql.settle import PortableSettler
 from wagoe_jobs.core.job import Status
-from wagoe_jobs.errors import BackendUnavailable, InvalidJob
+from wagoe_jobs.errors import BackendUnavailable, InvalidJob, SchemaMismatch
 from wagoe_jobs.ports import Answer, Settlement
 
 
@@ -88,7 +88,12 @@ def test_ten_thousand_are_stored_together_and_one_more_is_refused(parts: Parts) 
     assert [job.id for job in parts.queue.peek(LINE, 3)] == [job.id for job in jobs[1:4]]
 
 
-def test_a_failure_on_the_way_stores_none(parts: Parts) -> None:
+@pytest.mark.parametrize("kind", ["sqlite", "mariadb"])
+def test_a_failure_on_the_way_stores_none(
+    kind: str, request: pytest.FixtureRequest, engines: Engines, open_parts: Callable[..., Parts]
+) -> None:
+    parts = open_parts(engines(request.getfixturevalue(f"{kind}_url")))
+
     def fail(conn: Connection, cursor: Any, statement: str, *_: object) -> None:
         if statement.startswith("INSERT"):
             raise OSError("the line is down")
@@ -98,6 +103,19 @@ def test_a_failure_on_the_way_stores_none(parts: Parts) -> None:
         parts.queue.enqueue_many([new_job(), new_job()])
     event.remove(parts.engine, "after_cursor_execute", fail)
     assert parts.rows() == (0, 0)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_what_is_stored_goes_again_when_history_cannot_be_asked(postgres_parts: Parts, count: int) -> None:
+    jobs = [new_job() for _ in range(count)]
+    with postgres_parts.engine.begin() as conn:
+        conn.exec_driver_sql("ALTER TABLE job_store RENAME TO elsewhere")
+    with pytest.raises(SchemaMismatch):
+        postgres_parts.queue.enqueue_many(jobs)
+    with postgres_parts.engine.begin() as conn:
+        conn.exec_driver_sql("ALTER TABLE elsewhere RENAME TO job_store")
+    assert postgres_parts.rows() == (0, 0)
+    assert postgres_parts.queue.enqueue_many(jobs) == [True] * count
 
 
 def test_text_that_a_database_refuses_is_told_to_the_enqueuer(postgres_parts: Parts) -> None:

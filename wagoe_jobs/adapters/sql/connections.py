@@ -7,7 +7,7 @@ repeated: every unit of work is conditional, and is rolled back before it is tri
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -30,6 +30,8 @@ _FIRST_WAIT = 0.002
 _LONGEST_WAIT = 0.1
 _DUPLICATES = 5
 """How often a unit of work may meet a row that is there already: the first repeat sees a row that a race brought."""
+_AT_ONCE = 0.5
+"""How many seconds a connection that ended long ago takes at most to say so."""
 _FOREIGN = (SQLAlchemyError, OSError, UnicodeError, OverflowError)
 
 
@@ -65,11 +67,15 @@ class Database:
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """What `work` returns from one transaction that is rolled back at the end."""
-        return self.retried(lambda: self._read(work))
+        return self.once_more(lambda: self._read(work), lambda _: True)
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """What `work` returned from the transaction that was committed."""
         return self.retried(lambda: self._write(work))
+
+    def write_new(self, work: Callable[[Connection], Sequence[bool]]) -> Sequence[bool]:
+        """As `write`, for work that says what was new: one dead connection is not the end of it."""
+        return self.once_more(lambda: self._write(work), all)
 
     def retried(self, attempt: Callable[[], T]) -> T:
         """The first answer of `attempt` that no other transaction spoiled; raises JobsErrors and RefusedData."""
@@ -92,6 +98,22 @@ class Database:
                     ) from exc
             time.sleep(wait * (0.5 + random.random()))
             wait = min(2 * wait, _LONGEST_WAIT)
+
+    def once_more(self, attempt: Callable[[], T], sure: Callable[[T], bool]) -> T:
+        """As `retried`, and again when the pool's connection turned out dead, as after a restart of the server.
+
+        What the first attempt has done is unknown: of the second, only an answer is given that is `sure` all the same.
+        """
+        began = time.monotonic()
+        try:
+            return self.retried(attempt)
+        except BackendUnavailable as exc:
+            if not _lost(exc) or time.monotonic() - began > _AT_ONCE:
+                raise
+            answer = self.retried(attempt)
+            if not sure(answer):
+                raise
+            return answer
 
     def _is_duplicate(self, error: Exception) -> bool:
         return isinstance(error, DBAPIError) and self.dialect.verdict(error) is Verdict.DUPLICATE
@@ -182,6 +204,11 @@ class Held:
         with suppress(*_FOREIGN):
             conn.invalidate()
             conn.close()
+
+
+def _lost(error: BackendUnavailable) -> bool:
+    """Whether a connection that had stood is gone; the engine drops those of its age with it."""
+    return isinstance(error.__cause__, DBAPIError) and error.__cause__.connection_invalidated
 
 
 def committed(conn: Connection, dialect: Dialect, work: Callable[[Connection], T]) -> T:

@@ -25,10 +25,14 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 class Enqueuer(Protocol):
-    """Inserts rows that `job_values` made, in a transaction that can write."""
+    """Inserts rows that `job_values` made."""
+
+    def store(self, rows: Rows) -> Sequence[bool]:
+        """As `insert`, in a transaction of its own."""
+        ...
 
     def insert(self, conn: Connection, rows: Rows) -> Sequence[bool]:
-        """Whether each was new, in order; an id twice is new once. Pools are woken at the commit."""
+        """Whether each was new, in order; an id twice is new once. Pools are woken at the commit of `conn`."""
         ...
 
 
@@ -41,6 +45,9 @@ class LockedEnqueuer:
         among = db.dialect.among
         self._known = select(q.c.id).where(among(q.c.id)).union_all(select(s.c.id).where(among(s.c.id)))
         self._insert = Many(insert(q).values(values_of(db)), db.engine.dialect)
+
+    def store(self, rows: Rows) -> Sequence[bool]:
+        return self._db.write_new(lambda conn: self.insert(conn, rows))
 
     def insert(self, conn: Connection, rows: Rows) -> Sequence[bool]:
         ids = self._db.dialect.ids([row["p_id"] for row in rows])

@@ -50,6 +50,9 @@ class MarkedEnqueuer:
         remove = delete(s).where(s.c.id == bindparam("p_id", type_=s.c.id.type), s.c.token == mark)
         self._remove_probe = hinted(remove, s, "PRIMARY")
 
+    def store(self, rows: Rows) -> Sequence[bool]:
+        return self._db.write_new(lambda conn: self.insert(conn, rows))
+
     def insert(self, conn: Connection, rows: Rows) -> Sequence[bool]:
         answers, fresh = first_times(rows, set())
         stored: set[str] = set()

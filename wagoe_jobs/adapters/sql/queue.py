@@ -61,7 +61,7 @@ class SqlJobQueue:
         if not rows:
             return []
         with refusing("job"):
-            return self._db.write(lambda conn: self._enqueuer.insert(conn, rows))
+            return self._enqueuer.store(rows)
 
     def enqueue_in_tx(self, tx: object, jobs: Sequence[Job], *, delay: timedelta | None = None) -> Sequence[bool]:
         conn, rows = self._transactions.connection(tx), _rows(jobs, delay)
