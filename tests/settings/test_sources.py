@@ -8,6 +8,7 @@ import pytest
 
 from wagoe_jobs.errors import SettingsError
 from wagoe_jobs.settings import JobsSettings, load_settings
+from wagoe_jobs.settings.names import tree
 from wagoe_jobs.settings.sources import laid_over
 
 REPOSITORY = Path(__file__).parents[2]
@@ -55,11 +56,9 @@ def test_a_stronger_source_may_name_its_queue_the_other_way(tmp_path: Path) -> N
     assert jobs_of(common, environ=environ).workers.polled == ("night",)
 
 
-def test_a_table_keyed_by_job_type_keeps_its_keys_as_they_are(tmp_path: Path) -> None:
-    common = write(tmp_path / "a.toml", "[jobs.expect_success]\nsend-email = 1\nsend_email = 0\n")
-    with pytest.raises(SettingsError) as caught:
-        load_settings(common, environ={})
-    assert caught.value.path == "jobs.expect_success.send_email"  # two types, not two spellings of one
+def test_a_table_keyed_by_job_type_keeps_its_keys_as_they_are() -> None:
+    types = {"send-email": 1, "send_email": 2}  # two types, not two spellings of one
+    assert tree(JobsSettings, {"expect-success": types}, "jobs") == {"expect_success": types}
 
 
 def test_recurring_jobs_are_merged_by_type_and_their_args_replaced_whole(tmp_path: Path) -> None:
@@ -167,8 +166,10 @@ def test_a_url_in_the_environment_stays_text_and_secret() -> None:
         ("WAGOE_JOBS__WORKERS__COUNTT", "WAGOE_JOBS__WORKERS__COUNT"),
         ("WAGOE_JOBS__WORKERS__RETRY_CONFIG_JITTER", "WAGOE_JOBS__WORKERS__RETRY_CONFIG__JITTER"),
         ("WAGOE_JOBS__WORKERS__COUNT__X", "WAGOE_JOBS__WORKERS__COUNT takes one value"),
-        ("WAGOE_JOBS__EXPECT_SUCCESS__NIGHTLY", "WAGOE_JOBS__EXPECT_SUCCESS takes all of it, as JSON"),
-        ("WAGOE_JOBS__RECURRING__NIGHTLY__CRON", "WAGOE_JOBS__RECURRING takes all of it, as JSON"),
+        ("WAGOE_JOBS__EXPECT_SUCCESS__NIGHTLY", "staleness reports: not part of this version yet"),
+        ("WAGOE_JOBS__RECURRING__NIGHTLY__CRON", "recurring jobs: not part of this version yet"),
+        ("WAGOE_JOBS__SCHEDULER__TICKMS", "recurring jobs: not part of this version yet"),
+        ("WAGOE_JOBS__WORKERS__QUEUES__MAIL", "WAGOE_JOBS__WORKERS__QUEUES takes all of it, as JSON"),
         ("WAGOE_JOBS__WORKERS", "set one of them, as WAGOE_JOBS__WORKERS__"),
         ("WAGOE_JOBS__WORKERS__", "set one of them, as WAGOE_JOBS__WORKERS__"),
         ("WAGOE_JOBS", "set one of them, as WAGOE_JOBS__"),
@@ -190,11 +191,13 @@ def test_an_unknown_variable_is_refused_with_the_nearest(name: str, nearest: str
 @pytest.mark.parametrize(
     ("name", "text", "path", "reason"),
     [
-        ("WAGOE_JOBS__EXPECT_SUCCESS", '{"a": "x"}', "jobs.expect_success.a", "must be a number"),
-        ("WAGOE_JOBS__RECURRING", '{"a": {"corn": "x"}}', "jobs.recurring.a.corn", "did you mean cron?"),
-        ("WAGOE_JOBS__RECURRING", '{"a": {"cron": "x", "cron": "y"}}', "WAGOE_JOBS__RECURRING", "twice"),
-        ("WAGOE_JOBS__RECURRING", "nightly", "WAGOE_JOBS__RECURRING", "must be JSON"),
-        ("WAGOE_JOBS__RECURRING", "[" * 100_000, "WAGOE_JOBS__RECURRING", "must be JSON"),
+        ("WAGOE_JOBS__EXPECT_SUCCESS", '{"a": "x"}', "jobs.expect_success", "not part of this version yet"),
+        ("WAGOE_JOBS__RECURRING", '{"a": {"corn": "x"}}', "jobs.recurring", "not part of this version yet"),
+        ("WAGOE_JOBS__RECURRING", "nightly", "WAGOE_JOBS__RECURRING", "not part of this version yet"),
+        ("WAGOE_JOBS__SCHEDULER__TICK_MS", "x", "jobs.scheduler", "not part of this version yet"),
+        ("WAGOE_JOBS__SCHEDULER__TICK_MS", "7", "jobs.scheduler", "not part of this version yet"),
+        ("WAGOE_JOBS__WORKERS__QUEUES", '[{"cron": "x", "cron": "y"}]', "WAGOE_JOBS__WORKERS__QUEUES", "twice"),
+        ("WAGOE_JOBS__WORKERS__QUEUES", "[" * 100_000, "WAGOE_JOBS__WORKERS__QUEUES", "must be JSON"),
         ("WAGOE_JOBS__WORKERS__QUEUES", "a,b", "WAGOE_JOBS__WORKERS__QUEUES", "must be JSON"),
         ("WAGOE_JOBS__WORKERS__QUEUES", "5", "jobs.workers.queues", "must be a list"),
         ("WAGOE_JOBS__WORKERS__COUNT", "many", "jobs.workers.count", "must be a whole number"),

@@ -11,6 +11,7 @@ from sqlalchemy import make_url
 from wagoe_jobs.core.retry import Backoff, Strategy
 from wagoe_jobs.errors import SettingsError
 from wagoe_jobs.settings import DbSettings, JobsSettings, Settings, WorkersSettings, load_settings, read_jobs
+from wagoe_jobs.settings.names import as_settings_error
 
 NAIVE = datetime.fromisoformat("2024-01-01T09:00:00")
 NAN, INF = float("nan"), float("inf")
@@ -26,6 +27,13 @@ def refusal(**jobs: object) -> SettingsError:
     with pytest.raises(SettingsError) as caught:
         load(**jobs)
     return caught.value
+
+
+def wrong_in(jobs: object) -> SettingsError:
+    """What the model itself refuses, also of tables that a later version will obey."""
+    with pytest.raises(ValidationError) as caught:
+        JobsSettings.model_validate(jobs)
+    return as_settings_error(caught.value, "jobs")
 
 
 def test_an_empty_block_enables_jobs_with_the_defaults_that_are_documented() -> None:
@@ -99,8 +107,7 @@ def test_two_spellings_of_one_name_are_refused_with_both() -> None:
         ({"redis": {"pasword": "x"}}, "jobs.redis.pasword", "did you mean password?"),
         ({"redis": {"sentinel": {"node": ["a:1"]}}}, "jobs.redis.sentinel.node", "did you mean nodes?"),
         ({"redis": {"service": "x"}}, "jobs.redis.service", "did you mean sentinel.service?"),
-        ({"scheduler": {"zzz": 1}}, "jobs.scheduler.zzz", "there are enabled, idempotency_ttl_ms"),
-        ({"recurring": {"a b": {"corn": "x"}}}, 'jobs.recurring."a b".corn', "did you mean cron?"),
+        ({"db": {"zzz": 1}}, "jobs.db.zzz", "there are schema, table_prefix"),
         ({5: 1}, "jobs.5", "no such setting"),
     ],
 )
@@ -126,10 +133,9 @@ def test_a_number_that_is_none_or_impossible_is_refused(path: str, wrong: object
     given: object = wrong
     for name in reversed(path.split(".")):
         given = {name: given}
-    with pytest.raises(SettingsError) as caught:
-        load_settings(given={"jobs": given}, environ={})
-    assert caught.value.path == f"jobs.{path}"
-    assert "must be" in caught.value.reason
+    error = wrong_in(given)
+    assert error.path == f"jobs.{path}"
+    assert "must be" in error.reason
 
 
 @pytest.mark.parametrize("count", [True, -1, 10_001, 1.0, "1"])
@@ -140,7 +146,7 @@ def test_count_is_a_whole_number_from_nought(count: object) -> None:
 
 @pytest.mark.parametrize("wrong", [NAN, INF, True, "26", 0, -1, 10**9])
 def test_hours_are_positive_and_finite(wrong: object) -> None:
-    assert refusal(expect_success={"nightly report": wrong}).path == 'jobs.expect_success."nightly report"'
+    assert wrong_in({"expect_success": {"nightly report": wrong}}).path == 'jobs.expect_success."nightly report"'
 
 
 @pytest.mark.parametrize(
@@ -160,6 +166,18 @@ def test_hours_are_positive_and_finite(wrong: object) -> None:
          "jobs.workers.retry_config.initial_delay_ms", "max_delay_ms"),
         ({"workers": {"retry_config": {"backoff_strategy": "fibonacci"}}},
          "jobs.workers.retry_config.backoff_strategy", "'exponential'"),
+        ({"db": {"table_prefix": "drop table;"}}, "jobs.db.table_prefix", ""),
+        ({"memory": {}}, "jobs.memory", "no such setting"),
+    ],
+)  # fmt: skip
+def test_a_value_that_cannot_be_is_refused(jobs: dict[str, object], path: str, reason: str) -> None:
+    error = refusal(**jobs)
+    assert (error.path, reason in error.reason) == (path, True), str(error)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "path", "reason"),
+    [
         ({"scheduler": {"enabled": 1}}, "jobs.scheduler.enabled", "auto"),
         ({"scheduler": {"zone": "Europe/Rotterdam"}}, "jobs.scheduler.zone", "not a time zone"),
         ({"scheduler": {"zone": "../../etc/passwd"}}, "jobs.scheduler.zone", "not a time zone"),
@@ -167,12 +185,11 @@ def test_hours_are_positive_and_finite(wrong: object) -> None:
         ({"on_outcome": "not a reference"}, "jobs.on_outcome", "package.module:function"),
         ({"recurring": {"a": {"queue": "b"}}}, "jobs.recurring.a.cron", "is missing"),
         ({"recurring": {"": {"cron": "x"}}}, 'jobs.recurring.""', "1 to 200"),
-        ({"db": {"table_prefix": "drop table;"}}, "jobs.db.table_prefix", ""),
-        ({"memory": {}}, "jobs.memory", "no such setting"),
+        ({"recurring": {"a b": {"corn": "x"}}}, 'jobs.recurring."a b".corn', "did you mean cron?"),
     ],
-)  # fmt: skip
-def test_a_value_that_cannot_be_is_refused(jobs: dict[str, object], path: str, reason: str) -> None:
-    error = refusal(**jobs)
+)
+def test_tables_of_a_later_version_know_their_values(jobs: dict[str, object], path: str, reason: str) -> None:
+    error = wrong_in(jobs)
     assert (error.path, reason in error.reason) == (path, True), str(error)
 
 
@@ -187,13 +204,25 @@ def test_a_value_that_cannot_be_is_refused(jobs: dict[str, object], path: str, r
         ({"on_outcome": "a.b:c"}, "jobs.on_outcome", "outcome hooks"),
         ({"report_failures_every_ms": 1_000}, "jobs.report_failures_every_ms", "failure reports"),
         ({"retention": {"completed_days": 8}}, "jobs.retention", "retention"),
+        ({"recurring": {"x": {"type": "y"}}}, "jobs.recurring", "recurring jobs"),
+        ({"recurring": {"x": 5}}, "jobs.recurring", "recurring jobs"),
+        ({"recurring": ["x"]}, "jobs.recurring", "recurring jobs"),
+        ({"recurring": {"x": {}}}, "jobs.recurring", "recurring jobs"),
+        ({"scheduler": {"zzz": 1}}, "jobs.scheduler", "recurring jobs"),
+        ({"scheduler": {"tick_ms": "5"}}, "jobs.scheduler", "recurring jobs"),
+        ({"expect_success": {"a": "x"}}, "jobs.expect_success", "staleness reports"),
+        ({"retention": {"days": 8}}, "jobs.retention", "retention"),
+        ({"on_outcome": 5}, "jobs.on_outcome", "outcome hooks"),
+        ({"report_failures_every_ms": "x"}, "jobs.report_failures_every_ms", "failure reports"),
+        ({"workers": {"processes": 2}}, "jobs.workers.processes", "several processes"),
     ],
 )
 def test_a_setting_that_nothing_would_obey_is_refused(jobs: dict[str, object], path: str, capability: str) -> None:
     error = refusal(**jobs)
     assert error.path == path
     assert capability in error.reason
-    assert "not part of this version" in error.reason
+    assert "not part of this version yet" in error.reason
+    assert error.reason.endswith("remove it")
 
 
 def test_a_later_capability_written_with_its_defaults_asks_for_nothing() -> None:
@@ -294,7 +323,7 @@ def test_a_redis_without_a_provider_is_refused(redis: dict[str, object]) -> None
 
 
 def test_memory_cannot_span_processes() -> None:
-    error = refusal(provider="memory", workers={"processes": 2})
+    error = wrong_in({"provider": "memory", "workers": {"processes": 2}})
     assert (error.path, "one process" in error.reason) == ("jobs.workers.processes", True)
 
 
@@ -412,8 +441,9 @@ def test_the_block_alone_reads_as_its_table_would() -> None:
         ({"jobs": True}, "jobs", "must be a table"),
         ({"my-shop": {}, "my_shop": {}}, "my_shop", "twice"),
         ({5: {}}, "5", "not the name of a table"),
-        ({"retention": {"policies": ["jobs/dead-letter"]}}, "retention.policies", "not part of this version"),
-        ({"retention": {"polices": []}}, "retention.polices", "did you mean policies?"),
+        ({"retention": {"policies": ["jobs/dead-letter"]}}, "retention", "not part of this version yet"),
+        ({"retention": {"polices": []}}, "retention", "not part of this version yet"),
+        ({"retention": 5}, "retention", "not part of this version yet"),
     ],
 )
 def test_what_stands_at_the_top_is_checked(given: dict[str, object], path: str, reason: str) -> None:

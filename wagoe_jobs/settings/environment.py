@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import SecretStr
 
 from wagoe_jobs.errors import SettingsError
+from wagoe_jobs.settings.later import ABSENT, later_reason, of_today
 from wagoe_jobs.settings.names import Refused, joined, leaves, plain_type, tree
 from wagoe_jobs.settings.tables import JobsSettings
 
@@ -31,7 +32,10 @@ class Variables:
         for path, name in self.names.items():
             if error.path == path or error.path.startswith((f"{path}.", f"{path}[")):
                 return SettingsError(error.path, f"{error.reason} (from the environment's {name})")
-        return error
+        parts = ", ".join(name for path, name in self.names.items() if path.startswith(f"{error.path}."))
+        return (
+            SettingsError(error.path, f"{error.reason} (part of it is the environment's {parts})") if parts else error
+        )
 
 
 def read_environment(environ: Mapping[str, str]) -> Variables:
@@ -47,21 +51,30 @@ def read_environment(environ: Mapping[str, str]) -> Variables:
         if not f"{spelled}_".startswith(PREFIX):
             continue
         if spelled not in known:
-            raise SettingsError(name, _unknown_variable(spelled, known))
+            raise SettingsError(name, _later(spelled) or _unknown_variable(spelled, known))
         path, annotation = known[spelled]
         dotted = joined("jobs", *path)
         if dotted in names:
             raise SettingsError(name, f"is given twice: as {names[dotted]} and as {name}")
         names[dotted] = name
-        _put(jobs, path, _value(name, annotation, text))
+        try:
+            _put(jobs, path, _value(name, annotation, text))
+        except SettingsError as error:
+            raise SettingsError(name, later_reason(dotted) or error.reason) from None
     try:
         return Variables(tree(JobsSettings, jobs, "jobs"), names)
     except SettingsError as error:
-        raise Variables(jobs, names).blamed(error) from None
+        raise Variables(jobs, names).blamed(of_today(error)) from None
 
 
 def _variable(path: Iterable[str]) -> str:
     return "__".join(("WAGOE_JOBS", *path)).upper()
+
+
+def _later(spelled: str) -> str | None:
+    """Why a name that is no setting is refused if it lies in a table of a later version."""
+    tables = (path for path in ABSENT if spelled.startswith(f"{_variable(path.split('.')[1:])}__"))
+    return next((later_reason(path) for path in tables if path.startswith("jobs.")), None)
 
 
 def _unknown_variable(spelled: str, known: Mapping[str, tuple[tuple[str, ...], Any]]) -> str:

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from wagoe_jobs.errors import SettingsError
 from wagoe_jobs.settings.environment import read_environment
+from wagoe_jobs.settings.later import of_today
 from wagoe_jobs.settings.names import (
     Refused,
     Table,
@@ -93,7 +94,9 @@ def load_settings(
 
 def read_jobs(given: "Mapping[str, object] | JobsSettings") -> JobsSettings:
     """The jobs block alone, from a mapping as its TOML table would give; raises SettingsError."""
-    return given if isinstance(given, JobsSettings) else _table(JobsSettings, tree(JobsSettings, given, "jobs"), "jobs")
+    if isinstance(given, JobsSettings):
+        return given
+    return _table(JobsSettings, _shaped_table("jobs", given), "jobs")
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, object]:
@@ -164,17 +167,14 @@ def _shaped(given: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _shaped_table(name: str, given: object) -> object:
-    match name:
-        case "modules":
-            return given
-        case "jobs":
-            return tree(JobsSettings, given, "jobs")
-        case "retention":
-            return tree(RetentionSettings, given, "retention")
-        case _ if isinstance(given, Mapping):
-            return given
-        case _:
-            raise SettingsError(quoted(name), _misplaced(name))
+    if name in TABLES:
+        try:
+            return tree(TABLES[name], given, name)
+        except SettingsError as error:
+            raise of_today(error) from None
+    if name == "modules" or isinstance(given, Mapping):
+        return given
+    raise SettingsError(quoted(name), _misplaced(name))
 
 
 def _misplaced(name: str) -> str:
@@ -186,8 +186,6 @@ def _misplaced(name: str) -> str:
 def _settings(system: Mapping[str, Any]) -> Settings:
     jobs = system.get("jobs")
     retention = _table(RetentionSettings, system.get("retention", {}), "retention")
-    if retention.policies:
-        raise SettingsError("retention.policies", "retention is not part of this version: remove it")
     return Settings(
         modules=_modules(system.get("modules", ())),
         jobs=None if jobs is None else _table(JobsSettings, jobs, "jobs"),
@@ -200,7 +198,7 @@ def _table(table: type[T], given: object, path: str) -> T:
     try:
         return table.model_validate(given)
     except ValidationError as error:
-        raise as_settings_error(error, path) from None
+        raise of_today(as_settings_error(error, path)) from None
 
 
 def _modules(given: object) -> tuple[str, ...]:

@@ -250,6 +250,11 @@ class RetentionSettings(Table):
 
     policies: Annotated[tuple[Text, ...], Field(strict=False)] = ()
 
+    @model_validator(mode="after")
+    def _possible(self) -> "RetentionSettings":
+        refuse_absent(self, "retention")
+        return self
+
 
 class JobsSettings(Table):
     """`jobs`: its presence, even empty, enables jobs. Raises pydantic's ValidationError; `read_jobs` SettingsError."""
@@ -274,7 +279,7 @@ class JobsSettings(Table):
             raise Refused("provider", 'is missing: jobs.db.url is given, so write provider = "db", or "memory"')
         if self.redis.names_a_server and "provider" not in self.model_fields_set:
             raise Refused("provider", 'is missing: jobs.redis is given, so write provider = "redis", or "memory"')
-        refuse_absent(self)
+        refuse_absent(self, "jobs")
         if self.provider == "memory" and self.workers.count == 0:
             log.warning("jobs.workers.count: 0 with the memory provider: nothing will ever run these jobs")
         return self
