@@ -19,7 +19,7 @@ HOSTILE = "\x1b[31mred [bold]b[/bold]\nnext"
 def test_a_job_is_enqueued_with_what_was_given(script: Script, with_jobs: WithJobs):
     told = script("enqueue", "send", '{"to": "Zoë"}', "--queue", "mail", "--priority", "high", "--max-retries", "1")
     job = with_jobs(lambda jobs: jobs.get(told.out.strip()))
-    assert (told.code, told.err) == (0, "")
+    assert (told.code, told.err) == (0, "wagoe-jobs: nobody is known to poll the queue 'mail'\n")
     assert (job.type, job.args, job.queue, job.priority, job.max_retries) == ("send", {"to": "Zoë"}, "mail", "high", 1)
 
 

@@ -14,20 +14,19 @@ from typing import Annotated, Any
 import typer
 
 from wagoe_jobs.cli import checks
-from wagoe_jobs.cli.arguments import one_of, read_duration, read_id, read_instant, read_json
+from wagoe_jobs.cli.arguments import one_of
 from wagoe_jobs.cli.database import db_app
+from wagoe_jobs.cli.enqueue import enqueue
 from wagoe_jobs.cli.exits import LEGEND, Exit, code_of
 from wagoe_jobs.cli.failed import failed_app
 from wagoe_jobs.cli.jobs import jobs_app, retry
 from wagoe_jobs.cli.logs import LEVELS, set_up
-from wagoe_jobs.cli.opened import Files, open_client, settings_of
-from wagoe_jobs.cli.options import AppOption, FilesOption, JsonOption, PriorityOption
+from wagoe_jobs.cli.options import AppOption, FilesOption, JsonOption
 from wagoe_jobs.cli.output import Output, ReaderGone, complain, mend_streams, plain
 from wagoe_jobs.cli.overview import queues_app, status, types, workers
 from wagoe_jobs.cli.target import container_at
 from wagoe_jobs.cli.work import work
 from wagoe_jobs.errors import JobsError
-from wagoe_jobs.registry import nearest
 
 app = typer.Typer(
     name="wagoe-jobs",
@@ -105,57 +104,7 @@ def worker(
     raise typer.Exit(work(container_at(target)))
 
 
-@app.command()
-def enqueue(
-    type: Annotated[str, typer.Argument(metavar="TYPE", help="The job type.")],
-    args: Annotated[
-        str, typer.Argument(metavar="ARGS_JSON", help="JSON, mostly an object; - reads it from stdin.")
-    ] = "{}",
-    queue: Annotated[str | None, typer.Option(help="Default: the handler's, or default.")] = None,
-    priority: PriorityOption = None,
-    max_retries: Annotated[int | None, typer.Option(help="Repeats after the first run; default 3.")] = None,
-    delay: Annotated[str | None, typer.Option(metavar="DURATION", help="Run it later, as 90, 5m or 2h.")] = None,
-    at: Annotated[str | None, typer.Option(metavar="INSTANT", help="As 2026-05-01T09:00:00+02:00.")] = None,
-    id: Annotated[str | None, typer.Option(help="A UUID; one that exists is a duplicate.")] = None,
-    key: Annotated[str | None, typer.Option(help="One job for each key until it expires.")] = None,
-    ttl: Annotated[str | None, typer.Option(metavar="DURATION", help="How long the key is taken; default 24h.")] = None,
-    target: AppOption = None,
-    settings: FilesOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Enqueue one job and print its id. A duplicate is told so, with the first job's id, and exits 0.
-
-    With -a a type that is almost that of a handler is enqueued too, since another node may know it, with a warning.
-    """
-    given, wait = read_json(args), None if delay is None else read_duration(delay)
-    due, known = None if at is None else read_instant(at), None if id is None else read_id(id)
-    taken = None if ttl is None else read_duration(ttl)
-    with open_client(target, settings) as client:
-        made = client.enqueue(
-            type,
-            given,
-            queue=queue,
-            priority=priority,
-            max_retries=max_retries,
-            delay=wait,
-            at=due,
-            id=known,
-            key=key,
-            ttl=taken,
-        )
-    _doubt(type, target, settings)
-    output = Output(as_json=as_json)
-    if as_json:
-        output.document({"id": str(made), "duplicate": made.duplicate})
-    else:
-        output.line(f"{made}{' (a duplicate: nothing was added)' if made.duplicate else ''}")
-
-
-def _doubt(type: str, target: str | None, files: Files) -> None:
-    """Say so where a type that has no handler is almost that of one."""
-    _, types = settings_of(target, files)
-    if types is not None and type not in types and (meant := nearest(type, types)):
-        complain(f"no handler here for {type!r}{meant}")
+app.command("enqueue")(enqueue)
 
 
 @app.command()

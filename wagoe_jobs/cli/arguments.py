@@ -13,6 +13,7 @@ import typer
 
 from wagoe_jobs.clock import Clock
 from wagoe_jobs.core.job import Status, checked_name
+from wagoe_jobs.core.outcome import LONGEST_DELAY
 from wagoe_jobs.ports import JobFilter
 from wagoe_jobs.registry import nearest
 
@@ -81,6 +82,14 @@ def read_duration(text: str) -> timedelta:
         raise typer.BadParameter(f"{text!r} is longer than any clock runs") from None
 
 
+def read_wait(text: str) -> timedelta:
+    """A duration from now on, as stores keep it."""
+    span = read_duration(text)
+    if span > LONGEST_DELAY:
+        raise typer.BadParameter(f"{text!r} is longer than 100 years")
+    return span
+
+
 def read_instant(text: str, or_else: str = "") -> datetime:
     """ISO 8601 with its offset; one without names no instant and is refused."""
     try:
@@ -100,9 +109,9 @@ def read_json(text: str) -> object:
         source = sys.stdin.read() if text == "-" else text
         return json.loads(source, object_pairs_hook=_each_once, parse_constant=_refuse, parse_float=_finite)
     except ValueError as error:
-        raise typer.BadParameter(f"ARGS_JSON is not JSON: {error}") from None
+        raise typer.BadParameter(f"it is not JSON: {error}") from None
     except RecursionError:
-        raise typer.BadParameter("ARGS_JSON is nested too deep") from None
+        raise typer.BadParameter("it is nested too deep") from None
 
 
 def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -1,7 +1,7 @@
-"""Finding a job by the beginning of its id, and the name that was meant by one that nobody knows."""
+"""Finding a job by the beginning of its id, and the worker that runs it."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from uuid import UUID
 
 import typer
@@ -9,11 +9,8 @@ import typer
 from wagoe_jobs.cli.arguments import read_id
 from wagoe_jobs.core.job import Job, Status
 from wagoe_jobs.errors import InvalidJob
-from wagoe_jobs.ports import JobFilter, JobStore, PresentWorker, Runtime
-from wagoe_jobs.registry import nearest
+from wagoe_jobs.ports import JobStore, PresentWorker, Runtime
 
-SAMPLE = 1_000
-"""How many of the newest jobs are looked at to learn which types there are."""
 _DIGITS = 32
 _LEAST_DIGITS = 4
 
@@ -47,30 +44,3 @@ def holder_of(runtime: Runtime, job: Job) -> PresentWorker | None:
 
 def workers_of(runtime: Runtime) -> Sequence[PresentWorker]:
     return () if runtime.presence is None else runtime.presence.list()
-
-
-def doubts(runtime: Runtime, wanted: JobFilter) -> Sequence[str]:
-    """Why nothing may have been found: names that nothing here knows, each with the nearest that something does."""
-    told: list[str] = []
-    if wanted.queue is not None:
-        told += _unknown("queue", wanted.queue, known_queues(runtime))
-    if wanted.type is not None:
-        told += _unknown("type", wanted.type, known_types(runtime))
-    return told
-
-
-def known_queues(runtime: Runtime) -> Sequence[str]:
-    """Those that hold work or history, and those that a worker polls."""
-    polled = (queue for worker in workers_of(runtime) for queue in worker.card.queues)
-    return sorted({*(queue.queue for queue in runtime.stats.job_stats().queues), *polled})
-
-
-def known_types(runtime: Runtime) -> Sequence[str]:
-    """Those of the newest jobs, and those that a worker has a handler for."""
-    handled = (type for worker in workers_of(runtime) for type in worker.card.job_types)
-    return sorted({*(job.type for job in runtime.store.search(limit=SAMPLE).jobs), *handled})
-
-
-def _unknown(what: str, name: str, known: Iterable[str]) -> Sequence[str]:
-    known = list(known)
-    return [] if name in known else [f"nothing here knows the {what} {name!r}{nearest(name, known)}"]

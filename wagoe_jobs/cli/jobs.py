@@ -8,8 +8,9 @@ import typer
 
 from wagoe_jobs.cli import documents, shown
 from wagoe_jobs.cli.arguments import job_filter, read_ids
+from wagoe_jobs.cli.doubts import doubts_of_search
 from wagoe_jobs.cli.exits import Exit
-from wagoe_jobs.cli.found import doubts, holder_of, jobs_beginning
+from wagoe_jobs.cli.found import holder_of, jobs_beginning
 from wagoe_jobs.cli.many import Told, cancel_each, retry_each
 from wagoe_jobs.cli.opened import Files, open_store
 from wagoe_jobs.cli.options import (
@@ -124,7 +125,7 @@ def cancel(
 def page_of(runtime: Runtime, wanted: JobFilter, limit: int, cursor: str | None) -> Page:
     """A page; where nothing is found because a name is unknown here, that is told on stderr."""
     page = runtime.store.search(wanted, limit=limit, cursor=cursor)
-    for doubt in () if page.jobs else doubts(runtime, wanted):
+    for doubt in () if page.jobs else doubts_of_search(runtime, wanted):
         complain(doubt)
     return page
 

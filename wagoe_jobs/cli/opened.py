@@ -6,6 +6,7 @@ From files alone no module is imported, so that jobs can be looked at where the 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import NamedTuple
 
 import typer
 from sqlalchemy import Engine
@@ -42,17 +43,26 @@ def open_store(target: str | None, files: Files, *, to_change: bool = False) -> 
         yield part.jobs_runtime()
 
 
+class Enqueuing(NamedTuple):
+    """The client, the settings, and the types that have a handler here: None where no module was imported."""
+
+    jobs: Jobs
+    settings: JobsSettings
+    handled: Sequence[str] | None
+
+
 @contextmanager
-def open_client(target: str | None, files: Files) -> Iterator[Jobs]:
+def open_client(target: str | None, files: Files) -> Iterator[Enqueuing]:
     """The client; with -a it knows the handlers, and so their defaults and models. Raises what opening raises."""
     if not chosen(target, files):
-        with open_store(target, files, to_change=True) as runtime:
-            yield Jobs(runtime)
+        jobs = _shared(jobs_in(files))
+        with open_runtime(jobs) as runtime:
+            yield Enqueuing(Jobs(runtime), jobs, None)
         return
     part = jobs_part(container_at(target or ""))
-    _shared(part.jobs())
+    jobs = _shared(part.jobs())
     with running(part, only=("client",)):
-        yield part.client()
+        yield Enqueuing(part.client(), jobs, part.job_registry().job_types())
 
 
 @contextmanager

@@ -7,8 +7,9 @@ from datetime import timedelta
 import typer
 
 from wagoe_jobs.cli import documents, shown
+from wagoe_jobs.cli.doubts import SAMPLE
 from wagoe_jobs.cli.exits import Exit
-from wagoe_jobs.cli.found import SAMPLE, workers_of
+from wagoe_jobs.cli.found import workers_of
 from wagoe_jobs.cli.opened import Files, open_registry, open_store
 from wagoe_jobs.cli.options import AppOption, FilesOption, JsonOption
 from wagoe_jobs.cli.output import Output, complain
