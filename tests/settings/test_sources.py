@@ -8,7 +8,7 @@ import pytest
 
 from wagoe_jobs.errors import SettingsError
 from wagoe_jobs.settings import JobsSettings, load_settings
-from wagoe_jobs.settings.names import tree
+from wagoe_jobs.settings.shapes import tree
 from wagoe_jobs.settings.sources import laid_over
 
 REPOSITORY = Path(__file__).parents[2]
@@ -217,6 +217,13 @@ def test_a_variable_of_the_wrong_kind_is_refused_by_name(name: str, text: str, p
     assert caught.value.path == path
     assert reason in caught.value.reason
     assert name in str(caught.value)
+
+
+def test_a_variable_is_not_blamed_for_what_is_given_over_it() -> None:
+    environ = {"WAGOE_JOBS__WORKERS__COUNT": "2", "WAGOE_JOBS__LEASE_MS": "500"}
+    with pytest.raises(SettingsError) as caught:
+        load_settings(given={"jobs": {"workers": {"count": "3"}}}, environ=environ)
+    assert str(caught.value) == "jobs.workers.count: must be a whole number, not text: write count = 1"
 
 
 def test_a_variable_given_in_two_spellings_is_refused() -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import make_url
 from wagoe_jobs.core.retry import Backoff, Strategy
 from wagoe_jobs.errors import SettingsError
 from wagoe_jobs.settings import DbSettings, JobsSettings, Settings, WorkersSettings, load_settings, read_jobs
-from wagoe_jobs.settings.names import as_settings_error
+from wagoe_jobs.settings.shapes import as_settings_error
 
 NAIVE = datetime.fromisoformat("2024-01-01T09:00:00")
 NAN, INF = float("nan"), float("inf")
@@ -33,7 +33,7 @@ def wrong_in(jobs: object) -> SettingsError:
     """What the model itself refuses, also of tables that a later version will obey."""
     with pytest.raises(ValidationError) as caught:
         JobsSettings.model_validate(jobs)
-    return as_settings_error(caught.value, "jobs")
+    return as_settings_error(caught.value, "jobs", JobsSettings)
 
 
 def test_an_empty_block_enables_jobs_with_the_defaults_that_are_documented() -> None:

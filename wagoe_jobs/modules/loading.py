@@ -19,7 +19,8 @@ from pydantic import BaseModel, ValidationError
 from wagoe_jobs.errors import JobsError, SettingsError, WiringError
 from wagoe_jobs.modules.contribution import Contribution, Module, checked
 from wagoe_jobs.settings import Settings
-from wagoe_jobs.settings.names import as_settings_error, fold, quoted
+from wagoe_jobs.settings.names import fold, quoted
+from wagoe_jobs.settings.shapes import as_settings_error
 
 _INSTALLED = tuple(get_path(name) for name in ("stdlib", "purelib", "platlib"))
 

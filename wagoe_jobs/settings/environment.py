@@ -6,15 +6,17 @@ that a slip does not go unnoticed; and a variable sets a value, never enables jo
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import SecretStr
 
 from wagoe_jobs.errors import SettingsError
+from wagoe_jobs.settings.examples import example_text
 from wagoe_jobs.settings.later import ABSENT, later_reason, of_today
-from wagoe_jobs.settings.names import Refused, joined, leaves, plain_type, tree
+from wagoe_jobs.settings.names import Refused, joined, leaves, plain_type
+from wagoe_jobs.settings.shapes import tree
 from wagoe_jobs.settings.tables import JobsSettings
 
 PREFIX = "WAGOE_JOBS_"
@@ -26,6 +28,10 @@ class Variables:
 
     jobs: dict[str, Any]
     names: Mapping[str, str]
+
+    def under(self, stronger: Mapping[str, Any]) -> "Variables":
+        """These, without the names of those that the jobs table of a stronger source gives too."""
+        return replace(self, names={path: name for path, name in self.names.items() if not _gives(stronger, path)})
 
     def blamed(self, error: SettingsError) -> SettingsError:
         """The error, with the variable named that it came from, if one."""
@@ -67,6 +73,14 @@ def read_environment(environ: Mapping[str, str]) -> Variables:
         raise Variables(jobs, names).blamed(of_today(error)) from None
 
 
+def _gives(table: Any, path: str) -> bool:
+    for name in path.split(".")[1:]:
+        if not (isinstance(table, Mapping) and name in table):
+            return False
+        table = table[name]
+    return True
+
+
 def _variable(path: Iterable[str]) -> str:
     return "__".join(("WAGOE_JOBS", *path)).upper()
 
@@ -102,7 +116,7 @@ def _value(name: str, annotation: Any, text: str) -> object:
     except (ValueError, RecursionError):
         if _is_scalar(plain_type(annotation)):
             return text
-        raise SettingsError(name, 'must be JSON: a list as ["a", "b"], a table as {"a": 1}') from None
+        raise SettingsError(name, f"must be JSON: write {name}={example_text(annotation)}") from None
 
 
 def _textual(kind: Any) -> bool:

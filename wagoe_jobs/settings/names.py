@@ -12,9 +12,7 @@ from difflib import get_close_matches
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
-
-from wagoe_jobs.errors import SettingsError
+from pydantic import BaseModel, ConfigDict, model_validator
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -119,69 +117,3 @@ def leaves(table: type[Table], path: tuple[str, ...] = ()) -> Iterator[tuple[tup
             yield (*path, name), annotation
         else:
             yield from leaves(inner, (*path, name))
-
-
-def tree(table: type[Table], given: object, path: str) -> dict[str, object]:
-    """`given` with every setting name below it in snake_case, values untouched; raises SettingsError."""
-    if isinstance(given, Table):
-        given = given.model_dump(by_alias=True, exclude_unset=True)
-    if not isinstance(given, Mapping):
-        raise SettingsError(path, "must be a table")
-    try:
-        level = folded(table, given)
-    except Refused as refused:
-        raise SettingsError(joined(path, refused.key), refused.reason) from None
-    annotations = names_of(table)
-    return {name: _branch(annotations[name], value, joined(path, name)) for name, value in level.items()}
-
-
-def _branch(annotation: Any, value: object, path: str) -> object:
-    if (inner := table_in(annotation)) is not None:
-        return tree(inner, value, path)
-    if (keyed := keyed_table_in(annotation)) is not None and isinstance(value, Mapping):
-        return {key: tree(keyed, entry, joined(path, quoted(key))) for key, entry in value.items()}
-    return value
-
-
-def as_settings_error(error: ValidationError, root: str) -> SettingsError:
-    """The first thing that is wrong, under its full path."""
-    first = error.errors(include_input=False, include_url=False)[0]
-    context = first.get("ctx", {})
-    path = root
-    for step in first["loc"]:
-        if step != "[key]":  # pydantic's mark that the key itself is wrong, which the path shows anyway
-            path = f"{path}[{step}]" if isinstance(step, int) else joined(path, quoted(step))
-    match context.get("error"):
-        case Refused(key=key, reason=reason):
-            return SettingsError(joined(path, key), reason)
-        case ValueError() as cause:
-            return SettingsError(path, str(cause))
-    return SettingsError(path, _reason(first["type"], first["msg"], context))
-
-
-def _reason(kind: str, message: str, context: Mapping[str, object]) -> str:
-    match kind:
-        case "greater_than_equal":
-            return f"must be at least {context['ge']}"
-        case "greater_than":
-            return f"must be more than {context['gt']}"
-        case "less_than_equal":
-            return f"must be at most {context['le']}"
-        case "literal_error":
-            return f"must be {context['expected']}"
-        case _:
-            return _REASONS.get(kind, message)
-
-
-_REASONS = {
-    "int_type": "must be a whole number",
-    "float_type": "must be a number",
-    "finite_number": "must be a finite number",
-    "string_type": "must be text",
-    "string_too_short": "must not be empty",
-    "bool_type": "must be true or false",
-    "tuple_type": "must be a list",
-    "dict_type": "must be a table",
-    "model_type": "must be a table",
-    "missing": "is missing",
-}

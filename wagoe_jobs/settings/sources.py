@@ -20,7 +20,6 @@ from wagoe_jobs.settings.later import of_today
 from wagoe_jobs.settings.names import (
     Refused,
     Table,
-    as_settings_error,
     fold,
     joined,
     keyed_table_in,
@@ -28,8 +27,8 @@ from wagoe_jobs.settings.names import (
     names_of,
     quoted,
     table_in,
-    tree,
 )
+from wagoe_jobs.settings.shapes import as_settings_error, kind_of, tree
 from wagoe_jobs.settings.tables import JobsSettings, RetentionSettings
 from wagoe_jobs.settings.values import Hours, log, refuse_naive
 
@@ -86,8 +85,9 @@ def load_settings(
         system = laid_over(system, {"jobs": variables.jobs})
     elif variables.jobs:
         log.warning("settings: the environment alone does not enable jobs: add a [jobs] table")
+    variables = variables.under(stronger.get("jobs", {}))
     try:
-        return _settings(laid_over(system, stronger))
+        return _settings(laid_over(system, stronger), variables.names)
     except SettingsError as error:
         raise variables.blamed(error) from None
 
@@ -96,7 +96,7 @@ def read_jobs(given: "Mapping[str, object] | JobsSettings") -> JobsSettings:
     """The jobs block alone, from a mapping as its TOML table would give; raises SettingsError."""
     if isinstance(given, JobsSettings):
         return given
-    return _table(JobsSettings, _shaped_table("jobs", given), "jobs")
+    return _table(JobsSettings, _shaped_table("jobs", given), "jobs", {})
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, object]:
@@ -183,27 +183,29 @@ def _misplaced(name: str) -> str:
     return "is not a table" + (f": did you mean {near[0]}?" if near else ", and only modules may be none")
 
 
-def _settings(system: Mapping[str, Any]) -> Settings:
+def _settings(system: Mapping[str, Any], variables: Mapping[str, str]) -> Settings:
     jobs = system.get("jobs")
-    retention = _table(RetentionSettings, system.get("retention", {}), "retention")
+    retention = _table(RetentionSettings, system.get("retention", {}), "retention", {})
     return Settings(
         modules=_modules(system.get("modules", ())),
-        jobs=None if jobs is None else _table(JobsSettings, jobs, "jobs"),
+        jobs=None if jobs is None else _table(JobsSettings, jobs, "jobs", variables),
         retention=retention,
         tables={name: table for name, table in system.items() if name not in ("modules", "jobs", "retention")},
     )
 
 
-def _table(table: type[T], given: object, path: str) -> T:
+def _table(table: type[T], given: object, path: str, variables: Mapping[str, str]) -> T:
     try:
         return table.model_validate(given)
     except ValidationError as error:
-        raise of_today(as_settings_error(error, path)) from None
+        raise of_today(as_settings_error(error, path, table, variables)) from None
 
 
 def _modules(given: object) -> tuple[str, ...]:
     if not isinstance(given, (list, tuple)):
-        raise SettingsError("modules", "must be a list of dotted names")
+        raise SettingsError(
+            "modules", f'must be a list of dotted names, not {kind_of(given)}: write modules = ["shop.receipts"]'
+        )
     for index, name in enumerate(given):
         if not (isinstance(name, str) and all(part.isidentifier() for part in name.split("."))):
             raise SettingsError(

@@ -21,6 +21,7 @@ from wagoe_jobs.settings.values import (
     SECOND,
     Args,
     AutoOrBool,
+    DatabaseUrl,
     Days,
     Host,
     Hours,
@@ -47,7 +48,7 @@ class DbSettings(Table):
     `timeout_ms` is how long one answer of the database may take; an engine that is lent has its own.
     """
 
-    url: Secret | None = None
+    url: DatabaseUrl | None = None
     schema_name: Text | None = Field(default=None, alias="schema", max_length=63)
     table_prefix: str = Field(default="", max_length=30, pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$")
     timeout_ms: Span = 10_000

@@ -165,14 +165,23 @@ def _aware(args: dict[str, Any]) -> dict[str, Any]:
 Provider = Annotated[Literal["memory", "db", "redis"], BeforeValidator(_provider)]
 AutoOrBool = Annotated[Literal["auto", True, False], BeforeValidator(_auto_or_bool)]
 Args = Annotated[dict[str, Any], AfterValidator(_aware)]
-Name = Annotated[str, AfterValidator(_name)]
+Name = Annotated[str, AfterValidator(_name), Field(examples=["default"])]
 Zone = Annotated[str, AfterValidator(_zone)]
-Text = Annotated[str, Field(min_length=1), AfterValidator(_one_line)]
+Text = Annotated[str, Field(min_length=1, examples=["jobs"]), AfterValidator(_one_line)]
 Reference = Annotated[str, AfterValidator(_reference)]
-Secret = Annotated[SecretStr, BeforeValidator(_url_text), AfterValidator(_not_blank)]
-RedisUrl = Annotated[SecretStr, AfterValidator(_not_blank), AfterValidator(_redis_url)]
+Secret = Annotated[SecretStr, AfterValidator(_not_blank), Field(examples=["secret"])]
+DatabaseUrl = Annotated[
+    SecretStr,
+    BeforeValidator(_url_text),
+    AfterValidator(_not_blank),
+    Field(examples=["postgresql+psycopg://user@host/name"]),
+]
+RedisUrl = Annotated[
+    SecretStr, AfterValidator(_not_blank), AfterValidator(_redis_url), Field(examples=["redis://localhost:6379/0"])
+]
 Host = Annotated[Text, AfterValidator(_host)]
-Nodes = Annotated[tuple[Annotated[Text, AfterValidator(_node)], ...], Field(strict=False), AfterValidator(_nodes)]
+Node = Annotated[Text, AfterValidator(_node), Field(examples=["sentinel1:26379"])]
+Nodes = Annotated[tuple[Node, ...], Field(strict=False), AfterValidator(_nodes)]
 Prefix = Annotated[Text, Field(max_length=200), AfterValidator(_prefix)]
 Names = Annotated[tuple[Name, ...], Field(strict=False), AfterValidator(_distinct)]
 Interval = Annotated[int, Field(ge=1, le=HOUR)]
