@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Script
+from tests.cli.conftest import Script, on_sqlite
 from wagoe_jobs.cli import main
 from wagoe_jobs.cli.arguments import read_json
 
@@ -52,12 +52,51 @@ def test_json_that_is_none_is_refused(script: Script, text: str):
 
 def test_a_reader_that_goes_away_is_no_fault_and_no_answer(here: Path):
     assert run_in(here, "enqueue", "x", stdout=subprocess.DEVNULL).returncode == 0
-    for command in (["status"], ["status", "--json"], ["db", "sql"]):
+    for command in (["status"], ["status", "--json"], ["db", "sql"], ["status", "--help"]):
         read, write = os.pipe()
         os.close(read)
         told = run_in(here, *command, stdout=write, stderr=subprocess.PIPE)
         os.close(write)
         assert (told.returncode, told.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("command", [["enqueue", "x"], ["status"], ["status", "--json"]])
+def test_an_answer_that_cannot_be_written_is_one_line(here: Path, command: list[str]):
+    with open("/dev/full", "wb") as full:
+        told = run_in(here, *command, stdout=full, stderr=subprocess.PIPE)
+    assert (told.returncode, told.stderr) == (
+        141,
+        b"wagoe-jobs: the answer cannot be written: No space left on device\n",
+    )
+
+
+def test_a_complaint_that_cannot_be_written_changes_no_code(here: Path):
+    with open("/dev/full", "wb") as full:
+        assert run_in(here, "bogus", stderr=full).returncode == 2
+        assert (
+            run_in(here, "enqueue", "x", "--queue", "defualt", stdout=subprocess.DEVNULL, stderr=full).returncode == 0
+        )
+
+
+@pytest.mark.parametrize(
+    ("command", "where", "what_to_do"),
+    [
+        (["enqueue", "x", "--delay", "soon"], "'--delay'", "write 90, 90s, 5m"),
+        (["enqueue", "x", "--ttl", "400000d"], "'--ttl'", "longer than 100 years"),
+        (["enqueue", "x", "--at", "noon"], "'--at'", "write 2026-05-01T09:00:00+02:00"),
+        (["enqueue", "x", "{"], "'ARGS_JSON'", "it is not JSON"),
+        (["jobs", "list", "--since", "yesterday"], "'--since'", "write 2h for two hours ago"),
+        (["failed", "list", "--until", "2026-05-01"], "'--until'", "write 2026-05-01T00:00:00Z"),
+        (["jobs", "show", "123"], "'123'", "at least 4 of its digits"),
+        (["jobs", "show", "0197c1de-6b10-7f3a-8c55-0f2a61b7d9e4a"], "", "no whole job id"),
+    ],
+)
+@on_sqlite
+def test_what_cannot_be_read_is_told_with_its_place(script: Script, command: list[str], where: str, what_to_do: str):
+    told = script(*command)
+    assert (told.code, told.out, told.err.count("\n")) == (2, "", 1)
+    assert where in told.err
+    assert what_to_do in told.err
 
 
 def test_a_terminal_that_cannot_show_a_character_gets_it_spelled_out(here: Path):

@@ -5,7 +5,6 @@ Exit codes are `exits.Exit`. An error that the library raises on purpose is one 
 """
 
 import json
-import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -22,7 +21,7 @@ from wagoe_jobs.cli.failed import failed_app
 from wagoe_jobs.cli.jobs import jobs_app, retry
 from wagoe_jobs.cli.logs import LEVELS, set_up
 from wagoe_jobs.cli.options import AppOption, FilesOption, JsonOption
-from wagoe_jobs.cli.output import Output, ReaderGone, complain, mend_streams, plain
+from wagoe_jobs.cli.output import Output, ReaderGone, complain, mend_streams, plain, tell
 from wagoe_jobs.cli.overview import queues_app, status, types, workers
 from wagoe_jobs.cli.target import container_at
 from wagoe_jobs.cli.work import work
@@ -46,6 +45,8 @@ def run(arguments: Sequence[str]) -> int:
     try:
         code = app(list(arguments), prog_name="wagoe-jobs", standalone_mode=False, obj=tuple(arguments))
     except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # typer's own words, as help, met a reader that went away
+            return Exit.UNREAD
         return end.code if isinstance(end.code, int) else Exit.OK if end.code is None else Exit.NO
     except JobsError as error:
         facts = {name: value for name, value in vars(error).items() if not name.startswith("_")}
@@ -57,7 +58,9 @@ def run(arguments: Sequence[str]) -> int:
     except typer.Abort:
         complain("interrupted")
         return Exit.INTERRUPTED
-    except ReaderGone:
+    except ReaderGone as gone:
+        for why in gone.args:
+            complain(why)
         return Exit.UNREAD
     except Exception:  # noqa: BLE001 - the process's last turn: tells a fault apart from every answer
         traceback.print_exc()
@@ -68,9 +71,9 @@ def run(arguments: Sequence[str]) -> int:
 def _report(kind: str, message: str, facts: Mapping[str, object], *, as_json: bool) -> None:
     if as_json:
         document = {"error": {"type": kind, "message": message, **facts}}
-        sys.stderr.write(json.dumps(plain(document), sort_keys=True) + "\n")
+        tell(json.dumps(plain(document), sort_keys=True) + "\n")
     elif "\n" in message:  # the help of a group that was given no command
-        sys.stderr.write(message + "\n")
+        tell(message + "\n")
     else:
         complain(message)
 

@@ -48,16 +48,22 @@ def one_of(choices: Iterable[str]) -> Callable[[str], str]:
 
 
 def job_filter(
-    *, status: str | None, type: str | None, queue: str | None, tenant: str | None, since: str | None, until: str | None
+    *,
+    status: str | None = None,
+    type: str | None = None,
+    queue: str | None = None,
+    tenant: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
 ) -> JobFilter:
-    """Raises BadParameter, and InvalidJob for a name that no job can have."""
+    """Raises InvalidJob for a name that no job can have, or an instant that no clock tells."""
     return JobFilter(
         status=None if status is None else Status(status),
         type=None if type is None else checked_name("--type", type),
         queue=None if queue is None else checked_name("--queue", queue),
         tenant=None if tenant is None else checked_name("--tenant", tenant),
-        since=None if since is None else read_moment(since),
-        until=None if until is None else read_moment(until),
+        since=since,
+        until=until,
     )
 
 

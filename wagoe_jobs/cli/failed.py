@@ -44,7 +44,7 @@ def failed(
 ) -> None:
     """List dead letters, or retry them. On its own it is `failed list`."""
     if ctx.invoked_subcommand is None:
-        wanted = job_filter(status=Status.FAILED, type=None, queue=queue, tenant=None, since=None, until=None)
+        wanted = job_filter(status=Status.FAILED, queue=queue)
         _list(ctx, wanted, limit, cursor, target, settings, as_json)
     elif queue or cursor or target or settings or as_json:
         raise typer.BadParameter(f"write the options after {ctx.invoked_subcommand}")

@@ -21,7 +21,9 @@ def jobs_beginning(store: JobStore, text: str) -> Sequence[Job]:
     Raises BadParameter for what can begin no id.
     """
     digits = text.replace("-", "").lower()
-    if len(digits) >= _DIGITS or not re.fullmatch(f"[0-9a-f]{{{_LEAST_DIGITS},}}", digits):
+    if not re.fullmatch(f"[0-9a-f]{{{_LEAST_DIGITS},}}", digits):
+        raise typer.BadParameter(f"{text!r} begins no job id: give at least {_LEAST_DIGITS} of its digits, 0-9 and a-f")
+    if len(digits) >= _DIGITS:
         found = store.find(read_id(text))
         return [] if found is None else [found]
     lowest, highest = (UUID(digits.ljust(_DIGITS, end)) for end in "0f")

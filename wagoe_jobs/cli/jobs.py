@@ -49,7 +49,7 @@ def jobs(
 ) -> None:
     """Look at jobs, retry and cancel them. On its own it is `jobs list`."""
     if ctx.invoked_subcommand is None:
-        wanted = job_filter(status=status, type=None, queue=queue, tenant=None, since=None, until=None)
+        wanted = job_filter(status=status, queue=queue)
         _list(ctx, wanted, limit, cursor, target, settings, as_json)
     elif status or queue or cursor or target or settings or as_json:
         raise typer.BadParameter(f"write the options after {ctx.invoked_subcommand}")

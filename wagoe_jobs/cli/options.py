@@ -1,10 +1,11 @@
 """Options that several commands take."""
 
+from datetime import datetime
 from typing import Annotated
 
 import typer
 
-from wagoe_jobs.cli.arguments import one_of
+from wagoe_jobs.cli.arguments import one_of, read_moment
 from wagoe_jobs.cli.completion import complete_priority, complete_queue, complete_status
 from wagoe_jobs.core.job import PRIORITIES, Status
 
@@ -40,8 +41,13 @@ QueueOption = Annotated[
 ]
 TenantOption = Annotated[str | None, typer.Option(metavar="TENANT", help="Only this tenant's.")]
 SinceOption = Annotated[
-    str | None, typer.Option(metavar="WHEN", help="Only those made since: 2h ago, 3d, or 2026-05-01T09:00:00+02:00.")
+    datetime | None,
+    typer.Option(
+        metavar="WHEN", parser=read_moment, help="Only those made since: 2h ago, 3d, or 2026-05-01T09:00:00+02:00."
+    ),
 ]
-UntilOption = Annotated[str | None, typer.Option(metavar="WHEN", help="Only those made before.")]
+UntilOption = Annotated[
+    datetime | None, typer.Option(metavar="WHEN", parser=read_moment, help="Only those made before.")
+]
 LimitOption = Annotated[int, typer.Option(min=1, max=1000, help="How many a page holds.")]
 CursorOption = Annotated[str | None, typer.Option(metavar="CURSOR", help="Where the last page ended.")]

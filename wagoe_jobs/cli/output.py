@@ -10,7 +10,8 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TextIO
 
@@ -55,7 +56,7 @@ def plain(value: object) -> object:
 
 
 class ReaderGone(Exception):
-    """Nobody reads what is written any more."""
+    """Nobody can be given the answer any more; its text says why, but for a reader that only went away."""
 
 
 class Output:
@@ -78,22 +79,36 @@ class Output:
 
     def raw(self, text: str) -> None:
         """Text of our own making that is meant to be piped on, as SQL."""
-        try:
+        with self._read():
             self._out.write(text)
             self._out.flush()
-        except BrokenPipeError:
-            # what is left in the buffer would fail once more at the end of the process
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self._out.fileno())
-            raise ReaderGone from None
 
     def table(self, columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> None:
         for line in laid_out(columns, list(rows), self._console.width if self.terminal else None):
             self._print(line)
 
     def _print(self, what: Text) -> None:
-        with self._console.capture() as captured:  # rich would end the process when its reader goes away
+        with self._read(), self._console.capture() as captured:  # rich would end the process for a reader that goes
             self._console.print(what)
         self.raw(captured.get())
+
+    @contextmanager
+    def _read(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            give_up(self._out)
+            raise ReaderGone(*no_reader(error)) from None
+
+
+def no_reader(error: OSError) -> Sequence[str]:
+    """Why the answer could not be written, for people; nothing where its reader went away, as `| head` does."""
+    return () if isinstance(error, BrokenPipeError) else (f"the answer cannot be written: {error.strerror}",)
+
+
+def give_up(stream: TextIO) -> None:
+    """Write no more to it: what is left in its buffer would fail once more at the end of the process."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def mend_streams() -> None:
@@ -111,4 +126,13 @@ def _mended(stream: TextIO | None) -> TextIO:
 
 def complain(message: str) -> None:
     """One line on stderr: why the script ends, or what the answer leaves unsaid."""
-    sys.stderr.write(f"wagoe-jobs: {clean(message)}\n")
+    tell(f"wagoe-jobs: {clean(message)}\n")
+
+
+def tell(text: str) -> None:
+    """Write to stderr. Where that is full or read by nobody there is no other place to say so."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        give_up(sys.stderr)
