@@ -49,6 +49,14 @@ def test_an_enqueue_is_one_round_trip(proxied: Proxied) -> None:
     assert parts.queue.size(LINE) == 8 + 1 + 16
 
 
+def test_a_look_at_a_job_is_one_round_trip(proxied: Proxied) -> None:
+    parts, proxy = proxied
+    job = new_job()
+    parts.queue.enqueue(job)
+    assert trips(proxy, lambda: parts.store.find(job.id)) == 1
+    assert trips(proxy, lambda: parts.queue.size(LINE)) == 1
+
+
 def test_an_enqueue_on_an_engine_that_is_lent_is_one_too(
     postgres_url: str, engines: Engines, open_parts: Callable[..., Parts]
 ) -> None:

@@ -66,7 +66,7 @@ class Database:
         return self.dialect.clock(self.offset.us)
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """What `work` returns from one transaction that is rolled back at the end."""
+        """What `work`, which writes nothing, returns; each of its statements sees what there is at that moment."""
         return self.once_more(lambda: self._read(work), lambda _: True)
 
     def write(self, work: Callable[[Connection], T]) -> T:
@@ -125,7 +125,7 @@ class Database:
 
     def _read(self, work: Callable[[Connection], T]) -> T:
         with self.engine.connect() as conn:
-            return work(self.dialect.isolate(conn))
+            return work(self.dialect.reading(conn))
 
     def _write(self, work: Callable[[Connection], T]) -> T:
         with self.engine.connect() as conn:

@@ -121,6 +121,10 @@ class Dialect(Protocol):
 
     def settle_down(self, db: "Database") -> None:
         """Set what is kept with the database itself, before tables are made."""
+    def reading(self, conn: Connection) -> Connection:
+        """The connection, for statements that only read, each as of its own moment: without round trips around them."""
+        ...
+
         ...
 
     def schema_lock(self, conn: Connection, tables: Tables) -> AbstractContextManager[None]:

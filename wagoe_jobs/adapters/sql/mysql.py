@@ -159,6 +159,9 @@ class MySQL:
         """The pool's connection begins by itself."""
 
     def settle_down(self, db: Database) -> None:
+    def reading(self, conn: Connection) -> Connection:
+        return self.isolate(conn)
+
         """Nothing is kept with the database."""
 
     @contextmanager

@@ -82,6 +82,9 @@ class PostgreSQL(Planned):
     def begin(self, conn: Connection) -> None:
         """The pool's connection begins by itself."""
 
+    def reading(self, conn: Connection) -> Connection:
+        return conn.execution_options(isolation_level="AUTOCOMMIT")  # set in the driver alone
+
     def settle_down(self, db: Database) -> None:
         """Nothing is kept with the database."""
 

@@ -72,6 +72,9 @@ class SQLite(Planned):
         conn.exec_driver_sql("BEGIN IMMEDIATE")
 
     def settle_down(self, db: Database) -> None:
+    def reading(self, conn: Connection) -> Connection:
+        return self.isolate(conn)
+
         db.read(_write_ahead)
 
     @contextmanager
