@@ -3,7 +3,8 @@
 Two deques, whose single steps are atomic, connect the slots with whoever holds `io`; only that one talks to
 the store, takes from `finished` and puts into `ready`. A settlement leaves `finished` for good when the store
 has answered it; after an error it is offered again, which the store answers as `ALREADY` if it had effect. What
-the store refuses on its own, though it is there, is set aside and offered alone, so that it holds up nothing.
+the store refuses on its own, though it is there, is set aside and offered alone, so that it holds up nothing. What
+somebody keeps locked there is set aside too, for as long as that lasts.
 """
 
 import logging
@@ -28,6 +29,8 @@ REFUSALS = 8
 """How often what was set aside is offered before it is given up, and left to its lease: for about ten seconds."""
 FIRST_REFUSAL_US = 100_000
 LONGEST_REFUSAL_US = 2_000_000
+LOCKED_US = 250_000
+"""How long a settlement rests whose job somebody keeps locked in the store."""
 HOPELESS = 3
 """How many refusals in a row are enough to leave the rest for the next try."""
 
@@ -63,6 +66,8 @@ class Crossing:
         self._aside: list[Settlement] = []
         self._aside_us = 0
         self._refusals = 0
+        self._locked: list[Settlement] = []
+        self._locked_us = 0
         self._rest: list[Claim] = []
 
     @property
@@ -73,17 +78,17 @@ class Crossing:
     @property
     def unsettled(self) -> int:
         """How many results the store has not taken yet."""
-        return len(self.finished) + len(self._aside)
+        return len(self.finished) + len(self._aside) + len(self._locked)
 
     @property
     def has_rest(self) -> bool:
-        """Whether claims wait to be handed back that the store did not take."""
-        return bool(self._rest)
+        """Whether claims wait to be handed back that the store did not take, or a locked result's time has come."""
+        return bool(self._rest) or (bool(self._locked) and monotonic_us() >= self._locked_us)
 
     @property
     def restless(self) -> bool:
         """Whether there is anything here that must not stay."""
-        return bool(self.ready or self.finished or self._rest or self._aside)
+        return bool(self.ready or self.finished or self._rest or self._aside or self._locked)
 
     def pause(self) -> float:
         """Seconds until the store may be tried again, zero when it works."""
@@ -107,6 +112,7 @@ class Crossing:
         self._answered(batch, answers)
         self._keeper.hold(claims)
         self._offer_aside()
+        self._offer_locked()
         self.next_is_alone = bool(ahead and claims and claims[0].abandoned)
         if self.next_is_alone:
             self._rest += claims
@@ -118,6 +124,7 @@ class Crossing:
     def settle(self) -> bool:
         """Settle what is finished; False when the store did not take it. Raises nothing."""
         self._offer_aside()
+        self._offer_locked()
         return self._settle_batches(-(-len(self.finished) // BATCH_LIMIT))
 
     def hand_back(self) -> None:
@@ -215,8 +222,33 @@ class Crossing:
             self._keeper.release([settlement.claim for settlement in self._aside])
             self._aside = []
 
+    def _offer_locked(self) -> None:
+        """Offer again what was locked, when its time has come: the store does not wait for it. Raises nothing."""
+        if not self._locked or monotonic_us() < self._locked_us:
+            return
+        batch, self._locked = self._locked[:BATCH_LIMIT], self._locked[BATCH_LIMIT:]
+        self._locked_us = monotonic_us() + LOCKED_US
+        answers = self._offer(batch, partial(self._queue.settle, batch))
+        if answers is not None:
+            self._answered(batch, answers)
+        if not self._locked:
+            self._locked_us = 0
+
+    def _keep_locked(self, batch: Sequence[Settlement], answers: Sequence[Answer]) -> None:
+        """Set aside what is locked: its claim stays held, and is renewed as far as the lock lets us."""
+        locked = [s for s, answer in zip(batch, answers, strict=True) if answer is Answer.LOCKED]
+        if not self._locked_us:
+            ids = ", ".join(s.claim.id for s in locked[:10])
+            log.warning("%d results wait, since somebody keeps their jobs locked in the store: %s", len(locked), ids)
+            self._locked_us = monotonic_us() + LOCKED_US
+        self._locked += locked
+
     def _answered(self, batch: Sequence[Settlement], answers: Sequence[Answer]) -> None:
         """The one place that learns how settlements ended."""
+        if Answer.LOCKED in answers:
+            self._keep_locked(batch, answers)
+            ended = [(s, answer) for s, answer in zip(batch, answers, strict=True) if answer is not Answer.LOCKED]
+            batch, answers = [s for s, _ in ended], [answer for _, answer in ended]
         self._keeper.release([settlement.claim for settlement in batch])
         self.settled += len(batch)
         if Answer.LOST in answers:

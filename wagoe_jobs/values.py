@@ -55,6 +55,8 @@ class Answer(Enum):
     """This token settled this job before: the first reply was lost."""
     LOST = "lost"
     """The claim is another's, or the job is gone; nothing was written."""
+    LOCKED = "locked"
+    """Somebody else keeps the job locked in the store; nothing was written yet, and the same may be offered again."""
 
 
 class Hold(Enum):

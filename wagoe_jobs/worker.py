@@ -10,6 +10,7 @@ own way. `work_one` is the same for a single job.
 """
 
 import logging
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from random import random
@@ -36,7 +37,7 @@ from wagoe_jobs.errors import BackendUnavailable, Undecodable
 from wagoe_jobs.failures import failure_of, text_of
 from wagoe_jobs.identity import worker_name
 from wagoe_jobs.lease import LeaseKeeper
-from wagoe_jobs.ports import Claim, Runtime, Settlement, checked_runtime
+from wagoe_jobs.ports import Answer, Claim, Runtime, Settlement, checked_runtime
 from wagoe_jobs.registry import Handler, Registry, refusal_of
 from wagoe_jobs.verdict import kept, settlement_of, tidied
 
@@ -204,9 +205,9 @@ class Worker:
         if self._keeper.lost(settlement.claim):
             return
         for pause in (0.05 * 2**n for n in range(SETTLE_TRIES)):
-            try:
-                self._store.settle([settlement])
-                return
-            except BackendUnavailable:
-                sleep(pause)
-        self._store.settle([settlement])
+            with suppress(BackendUnavailable):
+                if Answer.LOCKED not in self._store.settle([settlement]):
+                    return
+            sleep(pause)
+        if Answer.LOCKED in self._store.settle([settlement]):
+            log.error("job %s stays locked in the store: its result is given up", settlement.claim.id)

@@ -52,6 +52,8 @@ class JobQueue(Protocol):
         """End each claim: history or follow-up, and release, in one atomic step a claim; answers in order.
 
         Which is written first is the store's choice. `ALREADY` is sure only for the last token that settled a job.
+        `LOCKED` is the answer for a job that somebody outside keeps locked for more than a moment: the claim still
+        holds, and the settlement is to be offered again; its neighbours are applied.
 
         A job whose cancellation was requested ends as cancelled unless it is settled as completed. What
         the store refuses as data (text, size) fails alone: it is buried with the reason, its neighbours
@@ -66,7 +68,10 @@ class JobQueue(Protocol):
         ...
 
     def ack(self, claim: Claim) -> bool:
-        """Settle as completed without a result; False when the claim is no longer held."""
+        """Settle as completed without a result; False when the claim is no longer held.
+
+        Raises BackendUnavailable where `settle` answers `LOCKED`.
+        """
         ...
 
     def hand_back(self, claims: Sequence[Claim]) -> int:

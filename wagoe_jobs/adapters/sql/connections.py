@@ -120,7 +120,7 @@ class Database:
 
     def _worth_another(self, error: Exception) -> bool:
         if isinstance(error, DBAPIError):
-            return self.dialect.verdict(error) in (Verdict.RETRY, Verdict.DUPLICATE)
+            return self.dialect.verdict(error) in (Verdict.RETRY, Verdict.LOCKED, Verdict.DUPLICATE)
         return isinstance(error, Conflict)
 
     def _read(self, work: Callable[[Connection], T]) -> T:

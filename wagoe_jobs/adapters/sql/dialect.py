@@ -40,6 +40,8 @@ class Verdict(Enum):
 
     RETRY = auto()
     """Another transaction was in the way; the same again may succeed."""
+    LOCKED = auto()
+    """The same, since it kept something locked for as long as that is waited for."""
     DATA = auto()
     """A value cannot be stored as it is."""
     TOO_LONG = auto()

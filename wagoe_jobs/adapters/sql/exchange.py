@@ -6,7 +6,8 @@ from sqlalchemy import Connection
 
 from wagoe_jobs.adapters.sql.claim import PortableClaimer
 from wagoe_jobs.adapters.sql.connections import Database
-from wagoe_jobs.adapters.sql.settle import PortableSettler
+from wagoe_jobs.adapters.sql.locks import PastLocks
+from wagoe_jobs.adapters.sql.settle import PortableSettler, first_of_each, in_order
 from wagoe_jobs.ports import Answer, Claim, Settlement
 
 
@@ -14,17 +15,14 @@ class PortableExchange:
     """The exchange that needs nothing but conditional updates."""
 
     def __init__(self, db: Database, lease_us: int) -> None:
-        self._db = db
-        self._settler = PortableSettler(db)
+        self._past_locks = PastLocks(db)
         self._claimer = PortableClaimer(db, lease_us)
 
     def exchange(
         self, settlements: Sequence[Settlement], queue: str, worker: str, limit: int
     ) -> tuple[Sequence[Answer], Sequence[Claim]]:
-        answers: Sequence[Answer] = []
-        if settlements:
-            answers = self._db.write(lambda conn: self._settler.settle(conn, settlements))
-        return answers, self._claimer.claim(queue, worker, limit) if limit > 0 else []
+        answers = self._past_locks.settle(list(first_of_each(settlements).values()))
+        return in_order(settlements, answers), self._claimer.claim(queue, worker, limit) if limit > 0 else []
 
     def close(self) -> None:
         """Nothing is held."""

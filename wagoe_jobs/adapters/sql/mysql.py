@@ -54,8 +54,9 @@ _SPEAKS = "speaks {}, in which characters are lost without an error: add charset
 _LOCK_SECONDS = 10
 """How long a creator of tables waits for another."""
 
-_RETRY = frozenset({1020, 1205, 1213, 1412, 1614, 3572})
-"""Changed since it was read, lock time-out, deadlock, table redefined meanwhile, XA deadlock, NOWAIT."""
+_RETRY = frozenset({1020, 1213, 1412, 1614, 3572})
+"""Changed since it was read, deadlock, table redefined meanwhile, XA deadlock, NOWAIT."""
+_LOCKED = 1205
 _DUPLICATE = frozenset({1062, 1586})
 _SCHEMA = frozenset({1054, 1146})
 _DATA = frozenset(
@@ -197,6 +198,8 @@ class MySQL:
         code = error.orig.args[0] if error.orig is not None and error.orig.args else None
         if code in _RETRY:
             return Verdict.RETRY
+        if code == _LOCKED:
+            return Verdict.LOCKED
         if code in _DUPLICATE:
             return Verdict.DUPLICATE
         if code in _SCHEMA:

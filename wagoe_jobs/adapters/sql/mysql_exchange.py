@@ -31,7 +31,8 @@ from sqlalchemy import (
 
 from wagoe_jobs.adapters.sql.claim import batch_of, new_token, taken
 from wagoe_jobs.adapters.sql.connections import Conflict, Database, Held
-from wagoe_jobs.adapters.sql.settle import PortableSettler, in_order
+from wagoe_jobs.adapters.sql.locks import LOCK_SECONDS, Answers, PastLocks
+from wagoe_jobs.adapters.sql.settle import PortableSettler, first_of_each, in_order, key_of
 from wagoe_jobs.adapters.sql.tables import PROCESSING, READY
 from wagoe_jobs.adapters.sql.unanswered import Unanswered
 from wagoe_jobs.errors import BackendUnavailable
@@ -64,8 +65,9 @@ class JoinedExchange:
         self._db = db
         self._lease_us = lease_us
         self._packet = packet
-        self._held = Held(db)
+        self._held = Held(db, _wait_briefly)
         self._settler = PortableSettler(db)
+        self._past_locks = PastLocks(db)
         self._copy = _copy(db)
         q, now = db.tables.queue, db.dialect.now()
         self._remove = db.dialect.by_id(delete(q).where(db.dialect.among(q.c.id)), q)
@@ -97,37 +99,41 @@ class JoinedExchange:
         self, settlements: Sequence[Settlement], queue: str, worker: str, limit: int
     ) -> tuple[Sequence[Answer], Sequence[Claim]]:
         found = self._unanswered.repair(queue, worker, limit) if limit > 0 else ()
-        token, wanted = new_token(), 0 if found else limit
-
-        def both(conn: Connection) -> tuple[Sequence[Answer], Sequence[Claim]]:
-            answers = self._settle(conn, settlements) if settlements else []
-            return answers, self._claim(conn, token, queue, worker, wanted) if wanted > 0 else []
-
-        try:
-            answers, claims = self._held.write(both)
-        except BackendUnavailable:
-            if wanted > 0:
-                self._unanswered.add(queue, token)
-            raise
-        return answers, found or claims
+        answers, claims = self._past_locks.exchange(
+            list(first_of_each(settlements).values()),
+            lambda some: self._send(some, queue, worker, 0 if found else limit),
+        )
+        return in_order(settlements, answers), found or claims
 
     def close(self) -> None:
         self._held.close()
 
-    def _settle(self, conn: Connection, settlements: Sequence[Settlement]) -> Sequence[Answer]:
-        first: dict[tuple[str, str], Settlement] = {}
-        for s in settlements:
-            first.setdefault((s.claim.id, s.claim.token), s)
-        ends = [s for s in first.values() if s.status.terminal]
-        others = [s for s in first.values() if not s.status.terminal]
+    def _send(
+        self, settlements: Sequence[Settlement], queue: str, worker: str, limit: int
+    ) -> tuple[Answers, Sequence[Claim]]:
+        token = new_token()
+
+        def both(conn: Connection) -> tuple[Answers, Sequence[Claim]]:
+            answers = self._settle(conn, settlements) if settlements else {}
+            return answers, self._claim(conn, token, queue, worker, limit) if limit > 0 else ()
+
+        if not settlements and limit <= 0:
+            return {}, ()
+        try:
+            return self._held.write(self._past_locks.noticed(both) if settlements else both)
+        except BackendUnavailable:
+            if limit > 0:
+                self._unanswered.add(queue, token)
+            raise
+
+    def _settle(self, conn: Connection, settlements: Sequence[Settlement]) -> Answers:
+        ends = [s for s in settlements if s.status.terminal]
+        others = [s for s in settlements if not s.status.terminal]
         if not self._moved(conn, ends):
             conn.rollback()
-            return self._settler.settle(conn, settlements)
-        answers = {(s.claim.id, s.claim.token): Answer.APPLIED for s in ends}
-        if others:
-            told = self._settler.settle(conn, others)
-            answers |= {(s.claim.id, s.claim.token): answer for s, answer in zip(others, told, strict=True)}
-        return in_order(settlements, answers)
+            ends, others = [], list(settlements)
+        told = self._settler.settle(conn, others) if others else []
+        return {**dict.fromkeys(map(key_of, ends), Answer.APPLIED), **dict(zip(map(key_of, others), told, strict=True))}
 
     def _moved(self, conn: Connection, ends: Sequence[Settlement]) -> bool:
         """Whether all of these were held and went into history; if not, nothing of this transaction may stay."""
@@ -170,6 +176,11 @@ class JoinedExchange:
         given = {"ids": self._db.dialect.ids(ids), "p_token": token}
         conn.execute(self._again, {**given, "p_worker": worker, "p_lease": self._lease_us, **self._db.clock()})
         return _claims(conn.execute(self._found_again, given).all(), token, queue)
+
+
+def _wait_briefly(conn: Connection) -> None:
+    conn.exec_driver_sql(f"SET SESSION innodb_lock_wait_timeout = {LOCK_SECONDS}")
+    conn.commit()
 
 
 def _copy(db: Database) -> Insert:

@@ -106,8 +106,10 @@ class PostgreSQL(Planned):
 
     def verdict(self, error: DBAPIError) -> Verdict:
         state = getattr(error.orig, "sqlstate", None) or ""
-        if state in ("40001", "40P01", "55P03"):  # serialization, deadlock, lock time-out
+        if state in ("40001", "40P01"):  # serialization, deadlock
             return Verdict.RETRY
+        if state == "55P03":
+            return Verdict.LOCKED
         if state == "23505":
             return Verdict.DUPLICATE
         if state in ("42P01", "42703", "3F000"):  # table, column, schema

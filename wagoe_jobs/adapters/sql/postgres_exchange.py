@@ -37,8 +37,9 @@ from sqlalchemy.types import TypeEngine
 
 from wagoe_jobs.adapters.sql.claim import new_token, taken
 from wagoe_jobs.adapters.sql.connections import Database, Held, driver
+from wagoe_jobs.adapters.sql.locks import LOCK_SECONDS, Answers, PastLocks
 from wagoe_jobs.adapters.sql.postgres_arrays import array, texts, unnested
-from wagoe_jobs.adapters.sql.settle import PortableSettler, in_order
+from wagoe_jobs.adapters.sql.settle import Key, first_of_each, in_order
 from wagoe_jobs.adapters.sql.tables import PROCESSING, READY
 from wagoe_jobs.adapters.sql.unanswered import Unanswered
 from wagoe_jobs.errors import BackendUnavailable
@@ -59,11 +60,10 @@ _SETTLED: Sequence[tuple[str, TypeEngine[Any]]] = (
     ("p_ran", BigInteger()),
 )
 _SETTINGS = {
+    "lock_timeout": f"{LOCK_SECONDS}s",
     "plan_cache_mode": "force_generic_plan",
     **{f"enable_{kind}": "off" for kind in ("seqscan", "bitmapscan", "sort", "hashjoin", "mergejoin")},
 }
-
-Key = tuple[str, str]
 
 
 class OneStatementExchange:
@@ -73,7 +73,7 @@ class OneStatementExchange:
         self._db = db
         self._lease_us = lease_us
         self._held = Held(db, prepare, autocommit=True)
-        self._settler = PortableSettler(db)
+        self._past_locks = PastLocks(db)
         self._both = exchange_statement(db, settle=True, claim=True)
         self._settle_only = exchange_statement(db, settle=True, claim=False)
         self._claim_only = exchange_statement(db, settle=False, claim=True)
@@ -83,28 +83,25 @@ class OneStatementExchange:
     def exchange(
         self, settlements: Sequence[Settlement], queue: str, worker: str, limit: int
     ) -> tuple[Sequence[Answer], Sequence[Claim]]:
-        first: dict[Key, Settlement] = {}
-        for s in settlements:
-            first.setdefault((s.claim.id, s.claim.token), s)
-        answers = self._follow_up([s for s in first.values() if not s.status.terminal])
+        first, settle = first_of_each(settlements), self._past_locks.settle
+        follow_ups = settle([s for s in first.values() if not s.status.terminal])
         ends = {key: s for key, s in first.items() if s.status.terminal}
         found = self._unanswered.repair(queue, worker, limit) if limit > 0 else ()
         # an old and the present claim of one job differ in their tokens, which the statement does not tell: one a job
         one_each = {s.claim.id: s for s in ends.values()}
-        applied, claims = self._send(list(one_each.values()), queue, worker, 0 if found else limit)
-        answers |= dict.fromkeys(applied, Answer.APPLIED)
-        answers |= self._explain([s for key, s in ends.items() if key not in answers])
-        return in_order(settlements, answers), found or claims
+        ended, claims = self._past_locks.exchange(
+            list(one_each.values()), lambda some: self._send(some, queue, worker, 0 if found else limit)
+        )
+        missed = settle([s for key, s in ends.items() if key not in ended])  # by the statement: settled before, or lost
+        return in_order(settlements, {**follow_ups, **ended, **missed}), found or claims
 
     def close(self) -> None:
         self._held.close()
 
-    def _send(
-        self, ends: Sequence[Settlement], queue: str, worker: str, limit: int
-    ) -> tuple[Iterable[Key], Sequence[Claim]]:
-        """The keys of what was settled, and the claims."""
+    def _send(self, ends: Sequence[Settlement], queue: str, worker: str, limit: int) -> tuple[Answers, Sequence[Claim]]:
+        """The answers of what was settled, and the claims."""
         if not ends and limit <= 0:
-            return (), ()
+            return {}, ()
         token = new_token()
         given: dict[str, Any] = {**self._db.clock()}
         if ends:
@@ -113,31 +110,26 @@ class OneStatementExchange:
             given |= {"p_queue": queue, "p_worker": worker, "p_token_new": token, "p_limit": limit}
             given["p_lease"] = self._lease_us
         statement = self._claim_only if not ends else self._both if limit > 0 else self._settle_only
+
+        def work(conn: Connection) -> Sequence[Any]:
+            return conn.execute(statement, given).all()
+
         try:
-            rows = self._held.write(lambda conn: conn.execute(statement, given).all())
+            rows = self._held.write(self._past_locks.noticed(work) if ends else work)
         except BackendUnavailable:
             if limit > 0:
                 self._unanswered.add(queue, token)
             raise
-        return _read(rows, ends, queue, token)
+        settled, claims = _read(rows, ends, queue, token)
+        return dict.fromkeys(settled, Answer.APPLIED), claims
 
     def _found(self, conn: Connection, token: str, queue: str, worker: str) -> list[Claim]:
         given = {"p_token": token, "p_worker": worker, "p_lease": self._lease_us, **self._db.clock()}
         return _claims(conn.execute(self._again, given).all(), queue, token)
 
-    def _follow_up(self, settlements: Sequence[Settlement]) -> dict[Key, Answer]:
-        if not settlements:
-            return {}
-        answers = self._db.write(lambda conn: self._settler.settle(conn, settlements))
-        return {(s.claim.id, s.claim.token): answer for s, answer in zip(settlements, answers, strict=True)}
-
-    def _explain(self, settlements: Sequence[Settlement]) -> dict[Key, Answer]:
-        """Why the statement did not find these: settled before, or lost."""
-        return self._follow_up(settlements)
-
 
 def prepare(conn: Connection) -> None:
-    """Make plans on this connection independent of statistics."""
+    """Make plans on this connection independent of statistics, and bound its waits for locks."""
     conn.execute(select(*(func.set_config(name, value, False) for name, value in _SETTINGS.items())))
     raw = driver(conn)
     if raw.prepare_threshold is not None:  # None: the application has a pooler that cannot keep statements

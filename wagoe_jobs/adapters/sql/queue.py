@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from wagoe_jobs.adapters.sql.connections import Database, Held, RefusedData, refusing, translating
+from wagoe_jobs.adapters.sql.connections import BACKEND, Database, Held, RefusedData, refusing, translating
 from wagoe_jobs.adapters.sql.dialect import Exchange, WakingDialect
 from wagoe_jobs.adapters.sql.idempotency import Keys
 from wagoe_jobs.adapters.sql.inflight import InFlight
@@ -19,6 +19,7 @@ from wagoe_jobs.adapters.sql.settle import buried
 from wagoe_jobs.adapters.sql.transactions import Transactions
 from wagoe_jobs.adapters.sql.waiting import Waiting
 from wagoe_jobs.core.job import Job, Status, checked_bulk
+from wagoe_jobs.errors import BackendUnavailable
 from wagoe_jobs.ports import (
     BATCH_LIMIT,
     Answer,
@@ -108,7 +109,10 @@ class SqlJobQueue:
                 return answers, self._exchange.exchange([], queue, worker, limit)[1]
 
     def ack(self, claim: Claim) -> bool:
-        return self.settle([Settlement(claim, Status.COMPLETED)])[0] is Answer.APPLIED
+        answer = self.settle([Settlement(claim, Status.COMPLETED)])[0]
+        if answer is Answer.LOCKED:
+            raise BackendUnavailable(BACKEND, "another transaction keeps the job locked")
+        return answer is Answer.APPLIED
 
     def hand_back(self, claims: Sequence[Claim]) -> int:
         def put_back(conn: Connection) -> int:

@@ -16,21 +16,26 @@ from wagoe_jobs.core.outcome import REFUSED
 from wagoe_jobs.core.stored import budget_of
 from wagoe_jobs.ports import Answer, Settlement
 
+Key = tuple[str, str]
+"""Id and token of a claim: what tells it from every other."""
+
 
 class PortableSettler:
     """Settles inside a transaction that can write; each settlement is applied whole or not at all."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Database, *, pass_locked: bool = False) -> None:
+        """With `pass_locked`, rows that another transaction has locked are told apart, where the database can."""
         self._db = db
         self._history = History(db)
         q, s, among = db.tables.queue.c, db.tables.store.c, db.dialect.among
-        lock = (
+        look = (
             select(q.id, q.token, q.last_token, q.cancel_requested)
             .where(among(q.id))
             .order_by(q.id)  # the same order as renewal: no two of them wait for one another
-            .with_for_update()
         )
-        self._lock = db.dialect.by_id(lock, db.tables.queue)
+        self._look = db.dialect.by_id(look, db.tables.queue)
+        self._pass_locked = pass_locked and db.dialect.skips_locked
+        self._lock = self._look.with_for_update(skip_locked=self._pass_locked)
         self._ended = select(s.id, s.token).where(among(s.id))
         values = {**released(db), "retrying": bindparam("p_retrying", type_=Boolean)}
         values["budget"] = func.coalesce(bindparam("p_budget", type_=Integer), q.budget)
@@ -46,7 +51,7 @@ class PortableSettler:
     def settle(self, conn: Connection, settlements: Sequence[Settlement]) -> list[Answer]:
         """The answers, in order. Raises RefusedData (by the driver's error) when one cannot be stored."""
         held = self._held(conn, [s.claim.id for s in settlements])
-        answers: dict[tuple[str, str], Answer] = {}
+        answers: dict[Key, Answer] = {}
         ends, follow_ups, unknown = [], [], []
         for s in settlements:
             key = s.claim.id, s.claim.token
@@ -54,8 +59,7 @@ class PortableSettler:
             if key in answers:
                 continue
             if row is None or row.token != s.claim.token:
-                already = row is not None and row.last_token == s.claim.token
-                answers[key] = Answer.ALREADY if already else Answer.LOST
+                answers[key] = _missed(row, s.claim.token)
                 if row is None:
                     unknown.append(key)
                 continue
@@ -66,11 +70,24 @@ class PortableSettler:
                 follow_ups.append(s)
         self._history.move(conn, sorted(ends, key=_id))
         self._follow_up(conn, follow_ups)
+        if self._pass_locked:
+            unknown = self._look_past_locks(conn, unknown, answers)
         self._look_into_history(conn, unknown, answers)
         return in_order(settlements, answers)
 
     def _held(self, conn: Connection, ids: Sequence[str]) -> Mapping[str, Any]:
         return {row.id: row for row in conn.execute(self._lock, {"ids": self._db.dialect.ids(ids)})}
+
+    def _look_past_locks(self, conn: Connection, keys: Sequence[Key], answers: dict[Key, Answer]) -> list[Key]:
+        """Answer for those that are there, though locked; the others."""
+        if not keys:
+            return []
+        rows = conn.execute(self._look, {"ids": self._db.dialect.ids([id for id, _ in keys])})
+        there = {row.id: row for row in rows}
+        for id, token in keys:
+            if (row := there.get(id)) is not None:
+                answers[id, token] = Answer.LOCKED if row.token == token else _missed(row, token)
+        return [key for key in keys if key[0] not in there]
 
     def _follow_up(self, conn: Connection, settlements: Sequence[Settlement]) -> None:
         if not settlements:
@@ -86,9 +103,7 @@ class PortableSettler:
             conn.execute(self._at_once, [{**row, "p_seq": seq} for row, seq in zip(at_once, places, strict=True)])
         self._db.dialect.tell(conn, self._db.tables, {s.claim.queue for s in settlements})
 
-    def _look_into_history(
-        self, conn: Connection, keys: Sequence[tuple[str, str]], answers: dict[tuple[str, str], Answer]
-    ) -> None:
+    def _look_into_history(self, conn: Connection, keys: Sequence[Key], answers: dict[Key, Answer]) -> None:
         if not keys:
             return
         ids = self._db.dialect.ids([id for id, _ in keys])
@@ -113,9 +128,20 @@ def ending(s: Settlement, cancelled: bool) -> dict[str, Any]:
     )
 
 
-def in_order(settlements: Sequence[Settlement], answers: Mapping[tuple[str, str], Answer]) -> list[Answer]:
+def key_of(s: Settlement) -> Key:
+    return s.claim.id, s.claim.token
+
+
+def first_of_each(settlements: Sequence[Settlement]) -> dict[Key, Settlement]:
+    first: dict[Key, Settlement] = {}
+    for s in settlements:
+        first.setdefault((s.claim.id, s.claim.token), s)
+    return first
+
+
+def in_order(settlements: Sequence[Settlement], answers: Mapping[Key, Answer]) -> list[Answer]:
     """One answer each; the same claim again in one call was settled by the first."""
-    seen: set[tuple[str, str]] = set()
+    seen: set[Key] = set()
     told = []
     for s in settlements:
         key = s.claim.id, s.claim.token
@@ -151,6 +177,11 @@ def released(db: Database) -> dict[str, Any]:
         "lease_until": null(),
         "updated_at": db.dialect.now(),
     }
+
+
+def _missed(row: Any, token: str) -> Answer:
+    """What is to be said of a claim whose row has another token, or is not there."""
+    return Answer.ALREADY if row is not None and row.last_token == token else Answer.LOST
 
 
 def _id(row: Mapping[str, Any]) -> str:
