@@ -6,9 +6,12 @@ from datetime import timedelta
 import pytest
 
 from tests.redis.parts import DAY, LINE, Parts, new_job, open_parts
+from tests.until import until
 from wagoe_jobs.adapters.redis import Keep
 from wagoe_jobs.core.job import Job, Status
-from wagoe_jobs.ports import JobFilter
+from wagoe_jobs.pool import WorkerPool
+from wagoe_jobs.ports import JobFilter, Runtime
+from wagoe_jobs.registry import Registry
 
 KEEP = Keep(completed=2 * DAY, cancelled=5 * DAY)
 MOMENT = timedelta(minutes=1)
@@ -88,6 +91,21 @@ def test_what_has_expired_cannot_be_deleted_and_leaves_no_trace(parts: Parts) ->
     parts.offset.move(3 * DAY)
     assert parts.queue.delete(job.id) is False
     assert indexed(parts) == 0
+
+
+@pytest.mark.parametrize("kept", [1, 4_000])
+def test_an_idle_node_removes_what_has_been_kept_for_its_time(parts: Parts, kept: int) -> None:
+    types = ("greet", "bill")
+    parts.queue.enqueue_many([new_job(types[number % 2], queue="quiet") for number in range(kept)])
+    while parts.end(Status.COMPLETED, queue="quiet"):
+        pass
+    assert parts.queue.cancel(parts.put().id)
+    assert indexed(parts) == 3 * (kept + 1)
+    parts.offset.move(6 * DAY)
+    runtime = Runtime(provider="redis", queue=parts.queue, store=parts.store, stats=parts.stats)
+    with WorkerPool(runtime, Registry({}), queues=["idle"], count=1, reclaim_interval=timedelta(seconds=0.05)):
+        until(lambda: indexed(parts) == 0)
+    assert parts.client.keys(parts.keys.job("*")) == []
 
 
 def indexed(parts: Parts) -> int:

@@ -1,4 +1,4 @@
-"""What happens to claims apart from settling them: renewal, interruption, hand-back, reclaim."""
+"""What happens to claims apart from settling them: renewal, interruption, hand-back, reclaim; and old history's end."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -9,6 +9,8 @@ from wagoe_jobs.core.outcome import abandoned_error
 from wagoe_jobs.ports import BATCH_LIMIT, Claim, Hold, Reclaimed
 
 _HOLDS = {"h": Hold.HELD, "c": Hold.CANCEL_REQUESTED, "l": Hold.LOST}
+SWEEPS = 20
+"""How many steps of removal one reclaim takes at most; `TRIM` in lua/shared_history.lua says how long one is."""
 _MARK = 987_654_321
 """A number of abandonments that stands for any other in the text of an error."""
 
@@ -36,11 +38,18 @@ class InFlight:
         return sum(self._redis.run(script("hand_back"), pairs) for pairs in _pairs(claims))
 
     def reclaim(self, limit: int) -> list[Reclaimed]:
+        self._sweep()  # every node comes by here every so often, also where nothing runs
         told = self._redis.run(script("reclaim"), min(limit, BATCH_LIMIT), *self._letter)
         jobs = zip(*[iter(told)] * 5, strict=True)
         return [
             Reclaimed(id, type, queue, int(abandoned), buried == "1") for id, type, queue, abandoned, buried in jobs
         ]
+
+    def _sweep(self) -> None:
+        """Remove jobs that have been kept for their time, in short steps."""
+        for _ in range(SWEEPS):
+            if not self._redis.run(script("sweep")):
+                break
 
     def close(self) -> None:
         self._renewal.close()

@@ -31,7 +31,6 @@ local function reclaim(id, job)
 end
 
 for _, queue in ipairs(redis.call('SMEMBERS', K.queues)) do
-  sweep(queue)
   if left <= 0 then break end
   local line = K.in_flight(queue)
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', line, '-inf', '(' .. whole(now), 'LIMIT', 0, left)) do

@@ -1,4 +1,4 @@
--- needs: now, keys, together
+-- needs: now, keys, together, job
 -- `into_history(id, kind, seq, status, token, run, ...)`: the one way in. `kind` tells queue and type, and may be shared
 -- by many; `token` is who settles it, or the one before; `run` is the start of the run and its microseconds, or '- -';
 -- more fields and values may follow. The caller takes the job out of where it was. Complete only after `flush()` and
@@ -6,7 +6,8 @@
 -- `out_of_history(id, job)`: the one way out, from each index that it was put in. Complete only after `flush()`; what
 -- becomes of the job itself is the caller's.
 -- `keeps(status)`: for how many milliseconds such a job is kept, nil for ever.
--- `sweep(queue)`: let `trim()` look at what has ended in a queue where nothing ends at the moment.
+-- `trim()`: remove some of what has been kept for its time; answers whether there may be more. It looks where jobs end
+-- in this step, and after `sweep(queue)` at all that has ended in a queue.
 
 local KEEPS = {completed = tonumber(ARGV[2]), cancelled = tonumber(ARGV[3])}
 local before = {
@@ -66,24 +67,32 @@ end
 -- Remove jobs that have been kept for their time: more than ended in this step, and so many that it stays short.
 local TRIM = 1500
 
+-- An id of an index: it may have been enqueued anew since, and be anything by now.
+local function remove(id, index, oldest)
+  local found = call('HMGET', K.job(id), 'at', 'is')
+  local ended, status = string.match(found[1] or '', '^ended %S+ (%S+) %S+ (%S+)')
+  local kind = kind_of(found[2] or '')
+  if ended and status ~= 'failed' and tonumber(ended) <= tonumber(oldest) then
+    call('UNLINK', K.job(id))
+    together('ZREM', K.jobs, id)
+    if kind.queue then
+      out_of_history(id, {queue = kind.queue, type = kind.type, status = status})
+    end
+  elseif not found[1] then
+    together('ZREM', K.jobs, id)
+  end
+  together('ZREM', index, id)
+end
+
 local function trim()
   local left = TRIM
   for index, oldest in pairs(trimmed) do
     for _, id in ipairs(call('ZRANGEBYSCORE', index, '-inf', oldest, 'LIMIT', 0, left)) do
       left = left - 1
-      -- the id may have been enqueued anew since, and be anything by now
-      local stands = call('HGET', K.job(id), 'at')
-      local ended, status = string.match(stands or '', '^ended %S+ (%S+) %S+ (%S+)')
-      local over = ended and status ~= 'failed' and tonumber(ended) <= tonumber(oldest)
-      if over then
-        call('UNLINK', K.job(id))
-      end
-      if over or not stands then
-        together('ZREM', K.jobs, id)
-      end
-      together('ZREM', index, id)
+      remove(id, index, oldest)
     end
+    flush()  -- so that another index does not tell of them as well
   end
   trimmed = {}
-  flush()
+  return left <= 0
 end
