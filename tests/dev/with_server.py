@@ -19,11 +19,18 @@ KINDS = {"postgres": PostgresServer, "mariadb": MariaDbServer, "redis": RedisSer
 
 
 def main(kind: str, arguments: Sequence[str]) -> int:
-    """The program's exit code. An interrupt is the program's to handle; TERM is passed on."""
+    """The program's exit code. An interrupt is the program's to handle, once it is there; TERM is passed on.
+
+    One that comes while the server or the program starts is held: the program begins with it blocked.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     with KINDS[kind]() as server, server.database() as url:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         program = subprocess.Popen(
             [*tied_to_us(), sys.executable, *arguments], env={**os.environ, **environment(kind, url)}
         )
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         signal.signal(signal.SIGTERM, lambda *_: program.terminate())
         while True:
             try:
@@ -40,4 +47,7 @@ def environment(kind: str, url: str) -> Mapping[str, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    try:
+        sys.exit(main(sys.argv[1], sys.argv[2:]))
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,31 @@
+"""An interrupt while Python itself starts: `./dev run` holds it back, and the program ends quietly once it can."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HELD = ["env", "--block-signal=INT"]
+
+
+def holds_it_back(process: int) -> bool:
+    (blocked,) = re.findall(r"^SigBlk:\s(\w+)$", Path(f"/proc/{process}/status").read_text(), re.M)
+    return bool(int(blocked, 16) & 1 << (signal.SIGINT - 1))
+
+
+@pytest.mark.parametrize("before", [[], ["-m", "tests.dev.with_server", "redis"]], ids=["alone", "with a server"])
+def test_an_interrupt_before_python_is_up_ends_without_a_trace(tmp_path: Path, before: Sequence[str]):
+    command = [*HELD, sys.executable, *before, "-m", "examples.shop", "--folder", str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        while not holds_it_back(process.pid):
+            os.sched_yield()
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, "")
+    assert list(tmp_path.iterdir()) == []
