@@ -181,6 +181,47 @@ def test_a_body_that_is_no_order_is_refused(web: httpx.Client, body: bytes, stat
     assert answer.json()["error"]
 
 
+@pytest.mark.parametrize(
+    "kind", ["image/png", "application/x-www-form-urlencoded", "text/plain; a=application/json", ""]
+)
+def test_a_body_that_calls_itself_something_else_is_refused(web: httpx.Client, kind: str):
+    answer = web.post("/orders", content=json.dumps(order("X1")), headers={"Content-Type": kind})
+    assert (answer.status_code, answer.json()) == (415, {"error": "the Content-Type must be application/json"})
+    assert web.get("/orders/X1").status_code == 404
+
+
+@pytest.mark.parametrize("headers", [{}, {"Content-Type": "Application/JSON; charset=utf-8"}], ids=["without", "named"])
+def test_a_body_may_be_called_json_or_nothing(web: httpx.Client, headers: dict[str, str]):
+    assert web.post("/orders", content=json.dumps(order("X2")), headers=headers).is_success
+
+
+DEEP = "[" * 10_000 + "]" * 10_000
+QUANTITIES = [
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "1e400",
+    "1.0",
+    "-1",
+    "0",
+    "100",
+    "9" * 400,
+    "9" * 5000,
+    "true",
+    "null",
+    DEEP,
+]
+
+
+@pytest.mark.parametrize("quantity", QUANTITIES, ids=lambda text: text[:12])
+def test_a_quantity_that_is_no_small_number_is_refused(web: httpx.Client, folder: Path, quantity: str):
+    before = rows(f"sqlite:///{folder / 'shop.sqlite'}")
+    answer = web.post("/orders", content=json.dumps(order("X3")).replace('"quantity": 2', f'"quantity": {quantity}'))
+    assert answer.status_code in (400, 422)
+    assert answer.json()["error"]
+    assert rows(f"sqlite:///{folder / 'shop.sqlite'}") == before
+
+
 def test_a_name_that_stands_twice_is_refused(web: httpx.Client):
     twice = json.dumps(order("W1")).encode()[:-1]
     for more in (b', "town": "Delft"}', b', "order": "E1"}'):
@@ -192,7 +233,13 @@ def test_a_name_that_stands_twice_is_refused(web: httpx.Client):
 
 @pytest.mark.parametrize(
     ("method", "address", "status"),
-    [("GET", "/nothing", 404), ("PUT", "/orders", 405), ("GET", "/orders/%00", 404), ("GET", "/orders/a1", 404)],
+    [
+        ("GET", "/nothing", 404),
+        ("POST", "/orders/", 404),
+        ("PUT", "/orders", 405),
+        ("GET", "/orders/%00", 404),
+        ("GET", "/orders/a1", 404),
+    ],
 )
 def test_every_refusal_is_a_document(web: httpx.Client, method: str, address: str, status: int):
     answer = web.request(method, address)
