@@ -117,16 +117,16 @@ class Dialect(Protocol):
         """The connection, at the isolation that conditional writes need, whatever the engine's default is."""
         ...
 
+    def reading(self, conn: Connection) -> Connection:
+        """The connection, for statements that only read, each as of its own moment: without round trips around them."""
+        ...
+
     def begin(self, conn: Connection) -> None:
         """Begin a write on a connection fresh from the pool: what it reads, it may write."""
         ...
 
     def settle_down(self, db: "Database") -> None:
         """Set what is kept with the database itself, before tables are made."""
-    def reading(self, conn: Connection) -> Connection:
-        """The connection, for statements that only read, each as of its own moment: without round trips around them."""
-        ...
-
         ...
 
     def schema_lock(self, conn: Connection, tables: Tables) -> AbstractContextManager[None]:

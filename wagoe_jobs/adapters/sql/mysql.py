@@ -156,13 +156,13 @@ class MySQL:
             conn.exec_driver_sql(f"SET TRANSACTION ISOLATION LEVEL {_ISOLATION}")
         return conn
 
+    def reading(self, conn: Connection) -> Connection:
+        return self.isolate(conn)
+
     def begin(self, conn: Connection) -> None:
         """The pool's connection begins by itself."""
 
     def settle_down(self, db: Database) -> None:
-    def reading(self, conn: Connection) -> Connection:
-        return self.isolate(conn)
-
         """Nothing is kept with the database."""
 
     @contextmanager

@@ -79,11 +79,11 @@ class PostgreSQL(Planned):
         # asked once, at open: setting and resetting it costs as much as a statement
         return conn if self._isolated else conn.execution_options(isolation_level=_ISOLATION)
 
-    def begin(self, conn: Connection) -> None:
-        """The pool's connection begins by itself."""
-
     def reading(self, conn: Connection) -> Connection:
         return conn.execution_options(isolation_level="AUTOCOMMIT")  # set in the driver alone
+
+    def begin(self, conn: Connection) -> None:
+        """The pool's connection begins by itself."""
 
     def settle_down(self, db: Database) -> None:
         """Nothing is kept with the database."""

@@ -67,14 +67,14 @@ class SQLite(Planned):
     def isolate(self, conn: Connection) -> Connection:
         return conn
 
+    def reading(self, conn: Connection) -> Connection:
+        return self.isolate(conn)
+
     def begin(self, conn: Connection) -> None:
         _leave_deferred(conn)
         conn.exec_driver_sql("BEGIN IMMEDIATE")
 
     def settle_down(self, db: Database) -> None:
-    def reading(self, conn: Connection) -> Connection:
-        return self.isolate(conn)
-
         db.read(_write_ahead)
 
     @contextmanager
