@@ -32,7 +32,7 @@ class Parts:
 
     client: Any
     keys: Keys
-    offset: ClockOffset
+    clock_offset: ClockOffset
     queue: LeasedJobQueue
     store: JobStore
     stats: JobStats
@@ -56,16 +56,16 @@ class Parts:
 
 @contextmanager
 def open_parts(url: str, keep: Keep = Keep()) -> Iterator[Parts]:
-    offset = ClockOffset()
+    clock_offset = ClockOffset()
     with (
         Client.from_url(url, decode_responses=True) as client,
-        closing(redis.open_redis(client, keep=keep, clock_offset=offset)) as server,
+        closing(redis.open_redis(client, keep=keep, clock_offset=clock_offset)) as server,
         closing(redis.job_queue(server)) as queue,
     ):
         yield Parts(
             client=client,
             keys=server.keys,
-            offset=offset,
+            clock_offset=clock_offset,
             queue=queue,
             store=redis.job_store(server),
             stats=redis.job_stats(server),

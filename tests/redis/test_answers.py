@@ -19,7 +19,7 @@ def claimed(parts: Parts) -> Claim:
 
 def reclaimed(parts: Parts) -> None:
     claimed(parts)
-    parts.offset.move(timedelta(hours=1))
+    parts.clock_offset.move(timedelta(hours=1))
     assert len(parts.queue.reclaim_abandoned()) == 1
 
 
@@ -49,7 +49,7 @@ def test_the_last_that_settled_a_job_is_known_for_as_long_as_the_job(parts: Part
     parts.put()
     settlement = Settlement(claimed(parts), Status.PENDING, delay=AGAIN)
     assert parts.queue.settle([settlement]) == [Answer.APPLIED]
-    parts.offset.move(2 * AGAIN)
+    parts.clock_offset.move(2 * AGAIN)
     parts.queue.process_scheduled()
     happens(parts)
     assert parts.queue.settle([settlement]) == [answer]

@@ -28,9 +28,9 @@ def parts(redis_url: str) -> Iterator[Parts]:
 def test_history_ends_by_the_stores_clock(parts: Parts, status: Status) -> None:
     job = parts.put()
     parts.end(status)
-    parts.offset.move(KEPT[status] - MOMENT)
+    parts.clock_offset.move(KEPT[status] - MOMENT)
     assert shown(parts, job, status) == (True, True, True, 1)
-    parts.offset.move(2 * MOMENT)
+    parts.clock_offset.move(2 * MOMENT)
     assert shown(parts, job, status) == (False, False, False, 0)
     assert parts.stats.queue_stats(LINE).mean is None
     assert parts.stats.job_stats().queues == []
@@ -52,10 +52,10 @@ def test_it_is_removed_by_whoever_reclaims(parts: Parts, status: Status) -> None
     job = parts.put()
     parts.end(status)
     key = parts.keys.job(str(job.id))
-    parts.offset.move(KEPT[status] - MOMENT)
+    parts.clock_offset.move(KEPT[status] - MOMENT)
     parts.queue.reclaim_abandoned()
     assert parts.client.exists(key)
-    parts.offset.move(2 * MOMENT)
+    parts.clock_offset.move(2 * MOMENT)
     parts.queue.reclaim_abandoned()
     assert not parts.client.exists(key)
     assert parts.queue.enqueue(job), "its id is free again"
@@ -67,28 +67,28 @@ def test_a_job_cancelled_while_it_waits_ends_as_any_other(parts: Parts) -> None:
     assert parts.queue.cancel(waits.id)
     assert parts.queue.cancel(later.id)
     assert parts.stats.queue_stats(LINE).processed == 2
-    parts.offset.move(6 * DAY)
+    parts.clock_offset.move(6 * DAY)
     assert parts.store.search().jobs == []
 
 
 def test_dead_letters_stay(parts: Parts) -> None:
     job = parts.put()
     parts.end(Status.FAILED)
-    parts.offset.move(1_000 * DAY)
+    parts.clock_offset.move(1_000 * DAY)
     parts.queue.reclaim_abandoned()
     assert [found.id for found in parts.store.failed_jobs().jobs] == [job.id]
     assert [found.id for found in parts.stats.job_history(job.type)] == [job.id]
     assert parts.stats.queue_stats(LINE).failed == 1
     assert parts.store.retry(job.id)
     parts.end(Status.COMPLETED)
-    parts.offset.move(3 * DAY)
+    parts.clock_offset.move(3 * DAY)
     assert parts.store.find(job.id) is None
 
 
 def test_what_has_expired_cannot_be_deleted_and_leaves_no_trace(parts: Parts) -> None:
     job = parts.put()
     parts.end(Status.COMPLETED)
-    parts.offset.move(3 * DAY)
+    parts.clock_offset.move(3 * DAY)
     assert parts.queue.delete(job.id) is False
     assert indexed(parts) == 0
 
@@ -101,7 +101,7 @@ def test_an_idle_node_removes_what_has_been_kept_for_its_time(parts: Parts, kept
         pass
     assert parts.queue.cancel(parts.put().id)
     assert indexed(parts) == 3 * (kept + 1)
-    parts.offset.move(6 * DAY)
+    parts.clock_offset.move(6 * DAY)
     runtime = Runtime(provider="redis", queue=parts.queue, store=parts.store, stats=parts.stats)
     with WorkerPool(runtime, Registry({}), queues=["idle"], count=1, reclaim_interval=timedelta(seconds=0.05)):
         until(lambda: indexed(parts) == 0)
@@ -123,7 +123,7 @@ def test_indexes_stay_as_large_as_what_is_kept(parts: Parts) -> None:
         parts.put()
         parts.end(Status.CANCELLED)
         sizes.append(indexed(parts))
-        parts.offset.move(6 * DAY)
+        parts.clock_offset.move(6 * DAY)
     assert sizes[0] == 51 * 3  # among all, of the queue, of the type
     assert sizes[1:] == [sizes[1]] * 5, "each round takes the one before it away"
     assert len(parts.client.keys("*job:*")) == 51
@@ -134,7 +134,7 @@ def test_an_expired_hash_takes_its_entries_with_it_when_others_end(parts: Parts)
     parts.end(Status.COMPLETED)
     for job in gone:
         parts.vanish(job)
-    parts.offset.move(6 * DAY)
+    parts.clock_offset.move(6 * DAY)
     parts.put()
     parts.end(Status.COMPLETED)
     assert indexed(parts) == 3
@@ -213,7 +213,7 @@ def test_an_id_that_lives_again_is_told_once(parts: Parts) -> None:
     job = parts.put()
     parts.end(Status.COMPLETED)
     parts.vanish(job)
-    parts.offset.move(timedelta(hours=1))
+    parts.clock_offset.move(timedelta(hours=1))
     assert parts.queue.enqueue(job)
     assert parts.stats.job_history("greet") == []
     parts.end(Status.FAILED)
@@ -225,5 +225,5 @@ def test_an_id_that_lives_again_is_told_once(parts: Parts) -> None:
 def test_expired_keys_do_not_pile_up_though_nobody_purges(parts: Parts) -> None:
     for number in range(300):
         parts.idempotency.claim("scope", str(number), timedelta(seconds=1), "x")
-        parts.offset.move(timedelta(seconds=1))
+        parts.clock_offset.move(timedelta(seconds=1))
     assert parts.client.zcard(parts.keys.keys) < 50

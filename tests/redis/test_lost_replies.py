@@ -79,7 +79,10 @@ def test_a_cut_at_any_command_loses_no_job(parts: Parts, step: str, moment: str)
         unstarted, held = parts.queue.claim(LINE, "ann", 2)
         parts.queue.hand_back([unstarted])
         saboteur = Saboteur(dial_of(parts.client, 0))
-        with closing(redis.Redis(saboteur, offset=parts.offset)) as server, closing(redis.job_queue(server)) as queue:
+        with (
+            closing(redis.Redis(saboteur, clock_offset=parts.clock_offset)) as server,
+            closing(redis.job_queue(server)) as queue,
+        ):
             struck = _cut_at(saboteur, number, moment)
             broke = _broke(partial(STEPS[step], queue, held))
             assert broke is bool(struck)
@@ -114,7 +117,7 @@ def _broke(act: Callable[[], object]) -> bool:
 
 def _check_one_place(parts: Parts, jobs: list[Job]) -> None:
     """Once every lease has ended and was reclaimed, each job is ready or has ended, and is there once."""
-    parts.offset.move(HOUR)
+    parts.clock_offset.move(HOUR)
     parts.queue.reclaim_abandoned()
     ready = {claim.id for _ in jobs for claim in parts.queue.claim(LINE, "carl", 10)}
     for job in jobs:

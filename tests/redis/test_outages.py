@@ -136,10 +136,10 @@ def test_a_full_memory_refuses_new_jobs_and_lets_those_there_be_worked_off(own_s
         assert (answers, [claim.id for claim in more]) == ([Answer.APPLIED], [claims[3].id, str(jobs[4].id)])
         again = Settlement(claims[1], Status.RETRYING, delay=timedelta(seconds=1), payload=claims[1].payload)
         assert parts.queue.settle([again]) == [Answer.APPLIED]
-        parts.offset.move(timedelta(seconds=2))
+        parts.clock_offset.move(timedelta(seconds=2))
         assert parts.queue.process_scheduled() == 1
         assert parts.queue.interrupt(claims[2:3]) == 1
-        parts.offset.move(timedelta(minutes=2))
+        parts.clock_offset.move(timedelta(minutes=2))
         assert len(parts.queue.reclaim_abandoned()) == 3
         parts.client.config_set("maxmemory", 0)
         until(lambda: accepted(parts), within=SECONDS)

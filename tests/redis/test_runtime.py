@@ -219,7 +219,7 @@ def test_history_is_kept_for_seven_days_unless_settings_say_else(redis_url: str)
         assert works(runtime)
         assert isinstance(runtime.queue, RedisJobQueue)
         for days, kept in ((6.9, 1), (0.2, 0)):
-            runtime.queue.redis.offset.move(timedelta(days=days))
+            runtime.queue.redis.clock_offset.move(timedelta(days=days))
             assert runtime.stats.job_stats().succeeded == kept
 
 

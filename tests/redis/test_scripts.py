@@ -54,7 +54,7 @@ def test_twenty_thousand_claims_of_a_dead_worker_come_back_in_short_steps(parts:
             ids |= {str(job.id) for job in bulk}
         while parts.queue.claim(LINE, "ann", 500):
             pass
-        parts.offset.move(HOUR)
+        parts.clock_offset.move(HOUR)
         back = Counter[str]()
         while batch := parts.queue.reclaim_abandoned():
             assert len(batch) <= 500
@@ -73,7 +73,7 @@ def test_a_large_history_ends_in_short_steps(parts: Parts) -> None:
             break
         settlements = [Settlement(claim, Status.COMPLETED) for claim in claims]
     assert parts.client.zcard(parts.keys.jobs) == 10_000
-    parts.offset.move(8 * DAY)
+    parts.clock_offset.move(8 * DAY)
     with longest_script(parts.client) as longest:
         for _ in range(10):
             parts.queue.reclaim_abandoned()
@@ -85,7 +85,7 @@ def test_a_large_history_ends_in_short_steps(parts: Parts) -> None:
 @noise.noisy
 def test_promotion_of_many_is_short(parts: Parts) -> None:
     parts.queue.enqueue_many([new_job() for _ in range(5_000)], delay=HOUR)
-    parts.offset.move(2 * HOUR)
+    parts.clock_offset.move(2 * HOUR)
     with longest_script(parts.client) as longest:
         promoted = [parts.queue.process_scheduled() for _ in range(11)]
     assert promoted == [500] * 10 + [0]

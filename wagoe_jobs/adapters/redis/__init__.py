@@ -69,7 +69,7 @@ def open_redis(
         server if isinstance(server, Direct | Elsewhere) else dial_of(server, Keys(prefix).slot),
         prefix=prefix,
         keep=keep,
-        offset=clock_offset,
+        clock_offset=clock_offset,
         patience=patience,
         connections=connections,
     )
@@ -129,4 +129,4 @@ def _redis(client: Lent, prefix: str, keep: Keep, clock_offset: ClockOffset | No
     """The store of a client; its few connections end with the part that it is made for."""
     if isinstance(client, Redis):
         return client
-    return Redis(dial_of(client, Keys(prefix).slot), prefix=prefix, keep=keep, offset=clock_offset)
+    return Redis(dial_of(client, Keys(prefix).slot), prefix=prefix, keep=keep, clock_offset=clock_offset)

@@ -104,13 +104,13 @@ class Redis:
         *,
         prefix: str = DEFAULT_PREFIX,
         keep: Keep = Keep(),
-        offset: ClockOffset | None = None,
+        clock_offset: ClockOffset | None = None,
         patience: timedelta = PATIENCE,
         connections: int = CONNECTIONS,
     ) -> None:
         self.dial = dial
         self.keys = Keys(prefix)
-        self.offset = offset or ClockOffset()
+        self.clock_offset = clock_offset or ClockOffset()
         self.keeps = keep.completed // _MS, keep.cancelled // _MS
         self._patience = patience
         self.connections = connections
@@ -136,7 +136,7 @@ class Redis:
     def words(self, script: Script, args: Sequence[Word], verb: str = "EVALSHA") -> Command:
         """The command that runs the script."""
         body = script.sha if verb == "EVALSHA" else script.text
-        return (verb, body, 1, self.keys.seq, self.offset.us, *self.keeps, *args)
+        return (verb, body, 1, self.keys.seq, self.clock_offset.us, *self.keeps, *args)
 
     def close(self) -> None:
         """Close the connections, those in use once their call has ended; may be called twice.

@@ -49,7 +49,7 @@ class Rows:
     def _read(self, ids: Sequence[str]) -> Iterator[Found]:
         reads = [("HMGET", self._redis.keys.job(id), *_FIELDS) for id in ids]
         (seconds, micros), *replies = self._redis.ask(("TIME",), *reads)
-        now_us = int(seconds) * 1_000_000 + int(micros) + self._redis.offset.us
+        now_us = int(seconds) * 1_000_000 + int(micros) + self._redis.clock_offset.us
         for id, reply in zip(ids, replies, strict=True):
             found = _found(id, reply)
             if found is not None and not self._over(found.stored, now_us):
