@@ -52,10 +52,11 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     comes first on the path, so that it is the wheel that is imported.
     """
     home = tmp_path_factory.mktemp("environment")
-    venv.create(home, with_pip=True, symlinks=True)
+    venv.create(home, symlinks=True)
     python = home / "bin" / "python"
-    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--no-index", "--no-deps", str(wheel)]
-    done = subprocess.run(pip, capture_output=True, text=True, timeout=110)
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
+    install = [*pip, "install", "--no-index", "--no-deps", str(wheel)]
+    done = subprocess.run(install, capture_output=True, text=True, timeout=110)
     assert done.returncode == 0, done.stdout + done.stderr
     return python
 

@@ -25,14 +25,19 @@ def ran(*command: object) -> str:
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An interpreter whose environment holds the wheel and what it requires, without extras."""
+    """An interpreter whose environment holds the wheel and what it requires, without extras.
+
+    The build is not isolated and the environment has no pip of its own: both would only be installed anew.
+    """
     out, home = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("empty")
-    ran(sys.executable, "-m", "build", "--outdir", out, ROOT)  # by way of the source archive: it must be whole too
+    # by way of the source archive: it must be whole too
+    ran(sys.executable, "-m", "build", "--no-isolation", "--outdir", out, ROOT)
     (wheel,) = out.glob("*.whl")
-    venv.create(home, with_pip=True)
+    venv.create(home)
     interpreter = home / "bin" / "python"
     lock = ROOT / ".ci" / "requirements.lock"
-    ran(interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--constraint", lock, wheel)
+    pip = (sys.executable, "-m", "pip", "--python", interpreter, "--quiet", "--disable-pip-version-check")
+    ran(*pip, "install", "--no-compile", "--constraint", lock, wheel)
     return interpreter
 
 
