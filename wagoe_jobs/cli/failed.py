@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from wagoe_jobs.cli import shown
-from wagoe_jobs.cli.arguments import job_filter, read_ids
+from wagoe_jobs.cli.arguments import job_filter
+from wagoe_jobs.cli.endings import act_on, finish
 from wagoe_jobs.cli.exits import Exit
-from wagoe_jobs.cli.jobs import answer_each, answer_page, finish, page_of
 from wagoe_jobs.cli.many import Redriven, redrive, retry_each
 from wagoe_jobs.cli.opened import Files, open_store
 from wagoe_jobs.cli.options import (
@@ -24,12 +24,14 @@ from wagoe_jobs.cli.options import (
     UntilOption,
 )
 from wagoe_jobs.cli.output import Output, complain
+from wagoe_jobs.cli.pages import Look, list_page, on_its_own, page_of
 from wagoe_jobs.cli.progress import Ended
 from wagoe_jobs.cli.shown import counted
 from wagoe_jobs.core.job import Status
 from wagoe_jobs.ports import JobFilter, JobStats
 
 failed_app = typer.Typer(help="List dead letters and retry them.", rich_markup_mode=None)
+DEAD_LETTERS = Look(shown.show_dead_letters, "there are no dead letters")
 
 
 @failed_app.callback(invoke_without_command=True)
@@ -43,11 +45,9 @@ def failed(
     as_json: JsonOption = False,
 ) -> None:
     """List dead letters, or retry them. On its own it is `failed list`."""
-    if ctx.invoked_subcommand is None:
+    if on_its_own(ctx, queue, cursor, target, settings, as_json):
         wanted = job_filter(status=Status.FAILED, queue=queue)
-        _list(ctx, wanted, limit, cursor, target, settings, as_json)
-    elif queue or cursor or target or settings or as_json:
-        raise typer.BadParameter(f"write the options after {ctx.invoked_subcommand}")
+        list_page(ctx, DEAD_LETTERS, wanted, limit, cursor, target, settings, as_json)
 
 
 @failed_app.command("list")
@@ -66,7 +66,7 @@ def list_failed(
 ) -> None:
     """List dead letters, newest job first, with what went wrong."""
     wanted = job_filter(status=Status.FAILED, type=type, queue=queue, tenant=tenant, since=since, until=until)
-    _list(ctx, wanted, limit, cursor, target, settings, as_json)
+    list_page(ctx, DEAD_LETTERS, wanted, limit, cursor, target, settings, as_json)
 
 
 @failed_app.command("retry")
@@ -96,24 +96,7 @@ def retry_failed(
         return
     if wanted != JobFilter(status=Status.FAILED):
         raise typer.BadParameter("--type, --queue, --tenant, --since and --until go with --all, not with ids")
-    named = read_ids(ids or ())
-    with open_store(target, settings, to_change=True) as runtime:
-        told, ended = retry_each(runtime, named)
-    answer_each(told, ended, len(named), as_json)
-
-
-def _list(
-    ctx: typer.Context,
-    wanted: JobFilter,
-    limit: int,
-    cursor: str | None,
-    target: str | None,
-    settings: Files,
-    as_json: bool,
-) -> None:
-    with open_store(target, settings) as runtime:
-        page = page_of(runtime, wanted, limit, cursor)
-    answer_page(ctx, page, shown.show_dead_letters, "there are no dead letters", as_json)
+    act_on(ids or (), retry_each, target, settings, as_json)
 
 
 def _retry_all(wanted: JobFilter, yes: bool, target: str | None, settings: Files, as_json: bool) -> None:

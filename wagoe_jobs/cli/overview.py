@@ -13,6 +13,7 @@ from wagoe_jobs.cli.found import workers_of
 from wagoe_jobs.cli.opened import Files, open_registry, open_store
 from wagoe_jobs.cli.options import AppOption, FilesOption, JsonOption
 from wagoe_jobs.cli.output import Output, complain
+from wagoe_jobs.cli.pages import on_its_own
 from wagoe_jobs.cli.shown import Polled, counted
 from wagoe_jobs.errors import JobsError
 from wagoe_jobs.ports import PresentWorker, QueueStats, Runtime
@@ -41,10 +42,8 @@ def queues(
     ctx: typer.Context, target: AppOption = None, settings: FilesOption = None, as_json: JsonOption = False
 ) -> None:
     """Look at queues. On its own it is `queues list`."""
-    if ctx.invoked_subcommand is None:
+    if on_its_own(ctx, target, settings, as_json):
         list_queues(target, settings, as_json)
-    elif target or settings or as_json:
-        raise typer.BadParameter(f"write the options after {ctx.invoked_subcommand}")
 
 
 @queues_app.command("list")
