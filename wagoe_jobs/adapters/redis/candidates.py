@@ -52,14 +52,16 @@ class Candidates:
                 return
         yield from self._of_index(index, cursor, chunk)
 
-    def members(self, key: str) -> Iterator[str]:
-        """All members of a sorted set that were in it the whole time, perhaps some twice."""
-        position = "0"
-        while True:
-            [(position, flat)] = self._redis.ask(("ZSCAN", key, position, "COUNT", _TAKEN))
-            yield from flat[::2]
-            if position == "0":
-                return
+    def members(self, *keys: str) -> Iterator[str]:
+        """All members of sorted sets that were in them the whole time, perhaps some twice; read side by side."""
+        positions = dict.fromkeys(keys, "0")
+        while positions:
+            count = max(1, _TAKEN // len(positions))
+            replies = self._redis.ask(*(("ZSCAN", key, at, "COUNT", count) for key, at in positions.items()))
+            read = dict(zip(positions, replies, strict=True))
+            for _, flat in read.values():
+                yield from flat[::2]
+            positions = {key: position for key, (position, _) in read.items() if position != "0"}
 
     def _of_all(self, cursor: str | None, chunk: int) -> Iterator[Sequence[str]]:
         top = "+" if cursor is None else f"({cursor}"
