@@ -8,10 +8,10 @@ AsyncConnection or AsyncSession as `tx`, enqueuing runs on that connection, and 
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import ParamSpec, TypedDict, TypeVar, Unpack
+from typing import TypedDict, Unpack
 from uuid import UUID
 
 from wagoe_jobs.client.making import (
@@ -21,23 +21,18 @@ from wagoe_jobs.client.making import (
     as_pair,
     checked_delay,
     checked_many,
-    checked_span,
     checked_ttl,
     inside,
     locate,
 )
+from wagoe_jobs.client.offloading import offload, stored
+from wagoe_jobs.client.waiting import not_ended, pauses
 from wagoe_jobs.core.enqueued import Enqueued
 from wagoe_jobs.core.job import BULK_LIMIT, Job, Priority, Status, checked_instant, checked_name
 from wagoe_jobs.core.told import told
 from wagoe_jobs.errors import InvalidJob, NotATransaction
 from wagoe_jobs.ports import Claimed, JobFilter, OnceJobQueue, Page, Runtime, TransactionalJobQueue, checked_runtime
 from wagoe_jobs.registry import Registry
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-_FIRST_PAUSE = 0.002
-_LAST_PAUSE = 0.25
 
 
 class ManyOptions(TypedDict, total=False):
@@ -201,12 +196,12 @@ class Jobs:
         Looks again and again, ever less often, at most four times a second in the end.
         """
         job: Job | None = None
-        for pause in _pauses(timeout):
+        for pause in pauses(timeout):
             job = self.get(id)
             if job is None or job.status.terminal:
                 return job
             time.sleep(pause)
-        raise _not_ended(job, id, timeout)
+        raise not_ended(job, id, timeout)
 
     async def aenqueue(self, job: What, args: object = None, **options: Unpack[EnqueueOptions]) -> Enqueued:
         """`enqueue` from async code."""
@@ -215,7 +210,7 @@ class Jobs:
             options["tx"] = tx
             return self.enqueue(job, args, **options)
 
-        return await _stored(store, options.get("tx"))
+        return await stored(store, options.get("tx"))
 
     async def aenqueue_many(
         self, jobs: Iterable[What | tuple[What, object]], **options: Unpack[ManyOptions]
@@ -227,29 +222,29 @@ class Jobs:
             options["tx"] = tx
             return self.enqueue_many(many, **options)
 
-        return await _stored(store, options.get("tx"))
+        return await stored(store, options.get("tx"))
 
     async def aget(self, id: UUID | str) -> Job | None:
-        return await _offload(self.get, id)
+        return await offload(self.get, id)
 
     async def afind(self, **wanted: Unpack[FindOptions]) -> Page:
-        return await _offload(self.find, **wanted)
+        return await offload(self.find, **wanted)
 
     async def acancel(self, id: UUID | str) -> bool:
-        return await _offload(self.cancel, id)
+        return await offload(self.cancel, id)
 
     async def aretry(self, id: UUID | str) -> bool:
-        return await _offload(self.retry, id)
+        return await offload(self.retry, id)
 
     async def await_(self, id: UUID | str, timeout: timedelta | float = 30.0) -> Job | None:
         """`wait` from async code; it holds a thread only while it looks."""
         job: Job | None = None
-        for pause in _pauses(timeout):
+        for pause in pauses(timeout):
             job = await self.aget(id)
             if job is None or job.status.terminal:
                 return job
             await asyncio.sleep(pause)
-        raise _not_ended(job, id, timeout)
+        raise not_ended(job, id, timeout)
 
     def _store(self, job: Job, delay: timedelta | None, tx: object) -> bool:
         queue = self.runtime.queue
@@ -270,27 +265,6 @@ class Jobs:
             raise InvalidJob("key", f"the {self.runtime.provider} provider has no idempotency keys")
         answer = queue.enqueue_once(job.type, checked_name("key", key), job, ttl, delay=delay, tx=tx)
         return Enqueued(job.id) if isinstance(answer, Claimed) else Enqueued(UUID(answer.value), duplicate=True)
-
-
-async def _offload(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """A call to the store blocks: in a thread, under the caller's context variables."""
-    return await asyncio.to_thread(call, *args, **kwargs)
-
-
-async def _stored(store: Callable[[object], T], tx: object) -> T:
-    """Store on the connection of an asynchronous transaction, else in a thread."""
-    tx = _of_this_task(tx)
-    run_sync: Callable[[Callable[[object], T]], Awaitable[T]] | None = getattr(tx, "run_sync", None)
-    if run_sync is None:
-        return await _offload(store, tx)
-    if getattr(tx, "sync_connection", tx) is None:
-        raise NotATransaction(f"the {type(tx).__name__} is not open: use `async with engine.begin() as connection`")
-    return await run_sync(store)
-
-
-def _of_this_task(tx: object) -> object:
-    """The AsyncSession that an async_scoped_session stands for; told by its name, since its module needs greenlet."""
-    return tx() if type(tx).__name__ == "async_scoped_session" and callable(tx) else tx
 
 
 def _transactional(runtime: Runtime, tx: object) -> TransactionalJobQueue:
@@ -319,19 +293,3 @@ def _checked_status(status: Status | str) -> Status:
         return Status(status if isinstance(status, str) else "")
     except ValueError:
         raise InvalidJob("status", f"must be one of {', '.join(Status)}, not {told(status)}") from None
-
-
-def _not_ended(job: Job | None, id: UUID | str, timeout: timedelta | float) -> TimeoutError:
-    """What a wait raises, with where the job was when it was last seen: most often nobody runs its queue."""
-    seen = "" if job is None else f": it is {job.status} in the queue {job.queue!r}"
-    hint = "; does a worker run that?" if job is not None and job.status is Status.PENDING else ""
-    return TimeoutError(f"job {id} has not ended after {timeout}{seen}{hint}")
-
-
-def _pauses(timeout: timedelta | float) -> Iterator[float]:
-    """Seconds to wait between looks, growing, until the time is up; the last look has no wait after it."""
-    deadline, pause = time.monotonic() + checked_span("timeout", timeout).total_seconds(), _FIRST_PAUSE
-    while (left := deadline - time.monotonic()) > 0:
-        yield min(pause, left)
-        pause = min(pause * 1.5, _LAST_PAUSE)
-    yield 0
