@@ -2,7 +2,8 @@
 
     python -m bench --peer-python PATH [--store postgres|sqlite|mariadb|redis] [--quick] [--runs N] [--json FILE]
 
-Prints each run, a table of medians, and which expectation holds. Exits 1 if one does not.
+Prints each run, a table of medians, and which expectation holds. Exits 1 if one does not. With --enqueue, only how many
+jobs a second are enqueued one at a time, and how many times each peer's rate that is.
 """
 
 import argparse
@@ -15,9 +16,11 @@ from pathlib import Path
 
 from bench.drain import Contender, Drain, drain
 from bench.fields import HANDLER_MS, SLOTS, Field, fields
+from bench.singly import singly
 
 SIZES = (20_000, 80_000)
 SLOW_JOBS = 20_000
+SINGLE_JOBS = 1_000
 NAMES = ("postgres", "sqlite", "mariadb", "redis")
 Medians = dict[tuple[str, int], float]
 """Jobs a second by contender and number of jobs."""
@@ -30,12 +33,26 @@ def main() -> int:
     runs: list[Drain] = []
     failed = 0
     for name in options.store or NAMES:
+        runs += _enqueued(known[name], options.runs)
+        if options.enqueue:
+            continue
         done, share = _measured(known[name], sizes, times)
         runs += done
         failed += _report(known[name], sizes, _medians(done), share)
     if options.json:
         options.json.write_text(json.dumps([asdict(run) | {"rate": run.rate} for run in runs], indent=1))
     return 1 if failed else 0
+
+
+def _enqueued(field: Field, times: int) -> list[Drain]:
+    """Single enqueues of a store, printed as medians; nothing is expected of them."""
+    with field.opened() as url:
+        runs = list(singly((field.ours, *field.peers), field.name, url, SINGLE_JOBS, times))
+    rates = _medians(runs)
+    ours = rates[field.ours.name, SINGLE_JOBS]
+    for (contender, _), rate in rates.items():
+        print(f"{field.name:10} {contender:12} one at a time  {rate:9,.0f}/s  {ours / rate:6.2f}", flush=True)
+    return runs
 
 
 def _measured(field: Field, sizes: Sequence[int], times: int) -> tuple[list[Drain], float]:
@@ -92,6 +109,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--store", choices=NAMES, action="append", help="only this one; may be given again")
     parser.add_argument("--quick", action="store_true", help=f"one run of {SIZES[0]:,} jobs")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--enqueue", action="store_true", help="only how fast one job after the other is enqueued")
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 

@@ -1,6 +1,6 @@
 """dramatiq with its results kept, the fastest at-least-once redis peer that keeps a record of what it did.
 
-contender_dramatiq.py URL (reset | fill N | work FOLDER)
+contender_dramatiq.py URL (reset | fill N | one N | work FOLDER)
 
 The worker is dramatiq's own command with one process and the 32 threads that drained fastest for it. That command
 imports this module, which then finds what it needs in the environment.
@@ -8,6 +8,7 @@ imports this module, which then finds what it needs in the environment.
 
 import os
 import sys
+import time
 from pathlib import Path
 
 import dramatiq
@@ -47,6 +48,13 @@ def main(url: str, verb: str, *rest: str) -> None:
             noop = actor(url, None)
             for _ in range(int(rest[0])):
                 noop.send(ARGS)
+        case "one":
+            noop = actor(url, None)
+            noop.send(ARGS)
+            began = time.perf_counter()
+            for _ in range(int(rest[0])):
+                noop.send(ARGS)
+            print(time.perf_counter() - began)
         case "work":
             os.environ.update({URL: url, FOLDER: rest[0]})
             options = ["--processes", "1", "--threads", str(THREADS), "--skip-logging"]

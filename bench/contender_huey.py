@@ -1,12 +1,13 @@
 """huey, the fastest redis peer that keeps results, though a job is gone from redis before it runs (at most once).
 
-contender_huey.py URL (reset | fill N | work FOLDER)
+contender_huey.py URL (reset | fill N | one N | work FOLDER)
 
 Four threads drained fastest for it.
 """
 
 import logging
 import sys
+import time
 from pathlib import Path
 
 import redis
@@ -34,6 +35,12 @@ def main(url: str, verb: str, *rest: str) -> None:
         case "fill":
             for _ in range(int(rest[0])):
                 noop(ARGS)
+        case "one":
+            noop(ARGS)
+            began = time.perf_counter()
+            for _ in range(int(rest[0])):
+                noop(ARGS)
+            print(time.perf_counter() - began)
         case "work":
             logging.getLogger("huey").setLevel(logging.WARNING)
             app.create_consumer(workers=THREADS, worker_type="thread").run()

@@ -1,10 +1,11 @@
 """pgqueuer, the fastest PostgreSQL peer that was measured, with the settings that drained fastest for it.
 
-contender_pgqueuer.py URL (reset | fill N | work FOLDER)
+contender_pgqueuer.py URL (reset | fill N | one N | work FOLDER)
 """
 
 import json
 import sys
+import time
 from pathlib import Path
 
 import asyncpg
@@ -32,6 +33,15 @@ async def fill(url: str, jobs: int) -> None:
         await queries.enqueue(["noop"] * size, [payload] * size, [0] * size)
 
 
+async def one(url: str, jobs: int) -> None:
+    queries = Queries(AsyncpgDriver(await asyncpg.connect(url)))
+    await queries.enqueue("noop", json.dumps({"data": ARGS}).encode())
+    began = time.perf_counter()
+    for _ in range(jobs):
+        await queries.enqueue("noop", json.dumps({"data": ARGS}).encode())
+    print(time.perf_counter() - began)
+
+
 async def work(url: str, folder: Path) -> None:
     note = recorder(folder)
     queue = PgQueuer(AsyncpgDriver(await asyncpg.connect(url)))
@@ -50,6 +60,8 @@ async def main(url: str, verb: str, *rest: str) -> None:
             await reset(url)
         case "fill":
             await fill(url, int(rest[0]))
+        case "one":
+            await one(url, int(rest[0]))
         case "work":
             await work(url, Path(rest[0]))
 

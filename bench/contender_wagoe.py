@@ -1,6 +1,6 @@
 """wagoe_jobs on the store of a URL: one process, history kept, default settings but for the slots.
 
-contender_wagoe.py URL (reset | fill N | work FOLDER [SLOTS [HANDLER_MS]])
+contender_wagoe.py URL (reset | fill N | one N | work FOLDER [SLOTS [HANDLER_MS]])
 """
 
 import signal
@@ -52,6 +52,16 @@ def fill(runtime: Runtime, jobs: int) -> None:
         client.enqueue_many([("noop", ARGS)] * min(CHUNK, jobs - first))
 
 
+def one(runtime: Runtime, jobs: int) -> None:
+    """Enqueue one job after the other, and print how many seconds that took."""
+    client = Jobs(runtime)
+    client.enqueue("noop", ARGS)
+    began = time.perf_counter()
+    for _ in range(jobs):
+        client.enqueue("noop", ARGS)
+    print(time.perf_counter() - began)
+
+
 def work(runtime: Runtime, folder: Path, slots: int = 10, handler_ms: float = 0) -> None:
     note = recorder(folder)
     stopped = threading.Event()
@@ -77,6 +87,8 @@ def main(url: str, verb: str, *rest: str) -> None:
         match verb:
             case "fill":
                 fill(runtime, int(rest[0]))
+            case "one":
+                one(runtime, int(rest[0]))
             case "work":
                 work(runtime, Path(rest[0]), *(int(r) for r in rest[1:]))
 

@@ -46,8 +46,8 @@ class Drain:
 
 def drain(contender: Contender, store: str, url: str, jobs: int, *options: str) -> Drain:
     """Fill the store at `url` and let one process of `contender` empty it."""
-    _call(contender, url, "reset")
-    _call(contender, url, "fill", str(jobs))
+    call(contender, url, "reset")
+    call(contender, url, "fill", str(jobs))
     with tempfile.TemporaryDirectory() as folder:
         command = _command(contender, url, "work", folder, *options)
         worker = subprocess.Popen(command, cwd=ROOT, start_new_session=True)  # a peer's process may have children
@@ -81,8 +81,10 @@ def _await(done: Callable[[], bool], worker: "subprocess.Popen[bytes]", pause: f
         time.sleep(pause)
 
 
-def _call(contender: Contender, url: str, *words: str) -> None:
-    subprocess.run(_command(contender, url, *words), check=True, cwd=ROOT)
+def call(contender: Contender, url: str, *words: str) -> str:
+    """Run the contender to its end; what it printed."""
+    done = subprocess.run(_command(contender, url, *words), check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    return done.stdout
 
 
 def _command(contender: Contender, url: str, *words: str) -> Sequence[str]:
