@@ -6,9 +6,7 @@ News may be lost with a connection; polling stays behind it.
 """
 
 import select
-import socket
 import time
-from contextlib import suppress
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self
@@ -16,6 +14,7 @@ from typing import Any, Self
 from wagoe_jobs.adapters.redis.connections import Link, Redis, packed
 from wagoe_jobs.adapters.redis.errors import FOREIGN, unavailable
 from wagoe_jobs.adapters.redis.rows import refusing
+from wagoe_jobs.doorbell import Doorbell
 from wagoe_jobs.errors import BackendUnavailable
 
 _GRACE = 1.0
@@ -35,9 +34,7 @@ class TokenWatch:
         self._link = Link(redis.dial)
         self._client_id: int | None = None
         self._broke = False
-        self._here, self._there = socket.socketpair()
-        self._here.setblocking(False)
-        self._there.setblocking(False)
+        self._bell = Doorbell()
 
     def wait(self, timeout: timedelta) -> bool:
         until = time.monotonic() + timeout.total_seconds()
@@ -51,8 +48,7 @@ class TokenWatch:
             raise
 
     def interrupt(self) -> None:
-        with suppress(BlockingIOError):  # full of earlier interrupts, which will do
-            self._there.send(b"!")
+        self._bell.ring()
 
     def __enter__(self) -> Self:
         self._connection()
@@ -62,15 +58,14 @@ class TokenWatch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
         self._drop()
-        self._here.close()
-        self._there.close()
+        self._bell.close()
 
     def _wait(self, until: float) -> bool:
         conn = self._connection()
         if self._broke:
             self._broke = False
             return True  # a token may have gone with the old connection
-        if self._taken() or self._interrupted():
+        if self._taken() or self._bell.answer():
             return True
         left = until - time.monotonic()
         if left <= 0:
@@ -80,7 +75,7 @@ class TokenWatch:
         if not readable:
             self._end_read(conn)
         token = conn.read_response() is not None
-        return token or self._interrupted()
+        return token or self._bell.answer()
 
     def _taken(self) -> bool:
         """Whether news was there already."""
@@ -92,8 +87,8 @@ class TokenWatch:
         while not conn.can_read(0):  # also what a layer above the socket holds already
             left = until - time.monotonic()
             # the driver shows no socket, and its own wait ends for nobody
-            ready, _, _ = select.select([conn._sock, self._here], [], [], max(0.0, left))
-            if self._here in ready or left <= 0:
+            ready, _, _ = select.select([conn._sock, self._bell], [], [], max(0.0, left))
+            if self._bell in ready or left <= 0:
                 return bool(conn.can_read(0))
         return True
 
@@ -104,14 +99,6 @@ class TokenWatch:
             if conn.can_read(_PAUSE):  # not yet: the read had not arrived when its end was asked for
                 return
         raise BackendUnavailable("redis", "a blocking read did not end when it was asked to")
-
-    def _interrupted(self) -> bool:
-        """Whether somebody interrupts, forgetting about it."""
-        told = False
-        with suppress(BlockingIOError):
-            while self._here.recv(4096):
-                told = True
-        return told
 
     def _connection(self) -> Any:
         """The connection; its number at the server is asked for when it is new."""

@@ -5,10 +5,8 @@ News may come for nothing and may be lost with a connection; polling stays behin
 
 import hashlib
 import select
-import socket
 import sqlite3
 import time
-from contextlib import suppress
 from datetime import timedelta
 from threading import Event
 from types import TracebackType
@@ -20,6 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from wagoe_jobs.adapters.sql.connections import BACKEND, Database, driver, translating
 from wagoe_jobs.adapters.sql.tables import Tables
+from wagoe_jobs.doorbell import Doorbell
 from wagoe_jobs.errors import BackendUnavailable
 
 LOOK_EVERY = 0.02
@@ -85,16 +84,14 @@ class FileWatch:
 
 
 class Listener:
-    """WakeUp by LISTEN on a connection of its own, selected on together with a pipe that interrupts."""
+    """WakeUp by LISTEN on a connection of its own, selected on together with a bell that interrupts."""
 
     def __init__(self, db: Database, channel: str, queue: str) -> None:
         self._db = db
         self._channel = channel
         self._queue = queue.encode()
         self._conn: Connection | None = None
-        self._here, self._there = socket.socketpair()
-        self._here.setblocking(False)
-        self._there.setblocking(False)
+        self._bell = Doorbell()
 
     def wait(self, timeout: timedelta) -> bool:
         until = time.monotonic() + timeout.total_seconds()
@@ -109,8 +106,7 @@ class Listener:
                 raise
 
     def interrupt(self) -> None:
-        with suppress(BlockingIOError):  # full of earlier interrupts, which will do
-            self._there.send(b"!")
+        self._bell.ring()
 
     def __enter__(self) -> Self:
         with translating(self._db.dialect):
@@ -121,8 +117,7 @@ class Listener:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
         self._drop()
-        self._here.close()
-        self._there.close()
+        self._bell.close()
 
     def _wait(self, until: float) -> bool:
         if self._conn is None:
@@ -133,9 +128,9 @@ class Listener:
             if self._news(link):
                 return True
             left = until - time.monotonic()
-            readable, _, _ = select.select([link.socket, self._here], [], [], max(0.0, left))
-            if self._here in readable:
-                self._swallow()
+            readable, _, _ = select.select([link.socket, self._bell], [], [], max(0.0, left))
+            if self._bell in readable:
+                self._bell.answer()
                 return True
             if not readable and left <= 0:
                 return False
@@ -147,11 +142,6 @@ class Listener:
         while (notice := link.notifies()) is not None:
             told = told or notice.extra == self._queue
         return told
-
-    def _swallow(self) -> None:
-        with suppress(BlockingIOError):
-            while self._here.recv(4096):
-                pass
 
     def _open(self) -> None:
         conn = self._db.engine.connect()
