@@ -13,6 +13,7 @@ from heapq import nsmallest
 from importlib.metadata import PackageNotFoundError, version
 from random import uniform
 from threading import Event, Thread
+from time import monotonic
 from types import TracebackType
 from typing import Self
 
@@ -61,6 +62,7 @@ class Heartbeat:
         self._types: dict[Claim, str] = {}
         self._outage = Outage("telling the store about this worker pool", longest=self._every)
         self._closing = Event()
+        self._told = 0.0
         self._thread = Thread(target=self._run, name=f"wagoe-{queues[0]}-heartbeat", daemon=True)
 
     @property
@@ -75,8 +77,13 @@ class Heartbeat:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.stop()
+        part_from(self._thread, self._told)
+
+    def stop(self) -> None:
+        """Beat no more, and take leave."""
+        self._told = self._told or monotonic()
         self._closing.set()
-        part_from(self._thread)
 
     def _run(self) -> None:
         while not self._closing.wait(self._turn()):

@@ -68,6 +68,7 @@ class Housekeeper:
         self._on_ready = on_ready
         self._unwatched = unwatched
         self._closing = Event()
+        self._told = 0.0
         self._warned: dict[str, float] = {}
         self._chores = [
             Chore("promoting due jobs", promote_every, self._promote),
@@ -85,10 +86,11 @@ class Housekeeper:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-        part_from(self._thread)
+        part_from(self._thread, self._told)
 
     def stop(self) -> None:
         """Begin nothing more; what has begun goes on."""
+        self._told = self._told or monotonic()
         self._closing.set()
 
     def _run(self) -> None:

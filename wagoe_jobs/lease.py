@@ -34,6 +34,7 @@ class LeaseKeeper:
         """Claims that are lost or to be cancelled, by job id: mostly empty, which is what hot paths ask."""
         self._renewed = 0.0
         self._closing = Event()
+        self._told = 0.0
         self._outage = Outage("renewing leases", longest=min(2.0, self._lease / 12))
         self._thread = Thread(target=self._keep, name=f"{name}-leases", daemon=True)
 
@@ -45,8 +46,13 @@ class LeaseKeeper:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.stop()
+        part_from(self._thread, self._told)
+
+    def stop(self) -> None:
+        """Renew no more."""
+        self._told = self._told or monotonic()
         self._closing.set()
-        part_from(self._thread)
 
     def hold(self, claims: Iterable[Claim]) -> None:
         """Renew these from now on."""

@@ -45,8 +45,11 @@ class Outage:
         self._failures = 0
 
 
-def part_from(thread: Thread) -> None:
-    """Wait for the end of a thread that was told to end, unless a call to the store keeps it for long."""
-    thread.join(PARTING)
+def part_from(thread: Thread, told: float | None = None) -> None:
+    """Wait for the end of a thread that was told to end, unless a call to the store keeps it for long.
+
+    It was told at this monotonic second, if not now: of many that were told at once, the last is waited for no longer.
+    """
+    thread.join(PARTING if told is None else max(0.0, told + PARTING - monotonic()))
     if thread.is_alive():
         log.warning("%s still waits for the store: it is left to end by itself", thread.name)

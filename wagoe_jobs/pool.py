@@ -9,12 +9,12 @@ A pool outlives whatever its store does; it cannot interrupt a handler that does
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from threading import Lock
-from time import monotonic, sleep
+from time import monotonic
 from types import TracebackType
 from typing import Self
 
@@ -22,7 +22,8 @@ from wagoe_jobs.core.job import checked_name
 from wagoe_jobs.core.outcome import Patience
 from wagoe_jobs.core.retry import Backoff
 from wagoe_jobs.crossing import Crossing
-from wagoe_jobs.errors import InvalidJob, JobsError, WiringError
+from wagoe_jobs.ending import Ending
+from wagoe_jobs.errors import InvalidJob, WiringError
 from wagoe_jobs.heartbeat import Heartbeat
 from wagoe_jobs.housekeeping import Housekeeper
 from wagoe_jobs.identity import worker_name
@@ -30,7 +31,7 @@ from wagoe_jobs.lane import Lane
 from wagoe_jobs.lease import LeaseKeeper
 from wagoe_jobs.lookout import Lookout
 from wagoe_jobs.loop_thread import LoopThread
-from wagoe_jobs.ports import BATCH_LIMIT, Claim, LeasedJobQueue, Runtime, WorkerPresence, checked_runtime
+from wagoe_jobs.ports import LeasedJobQueue, Runtime, WorkerPresence, checked_runtime
 from wagoe_jobs.registry import Registry
 from wagoe_jobs.slot import LaneStatus
 from wagoe_jobs.task_lane import TaskLane
@@ -39,9 +40,6 @@ from wagoe_jobs.watchdog import Watchdog
 from wagoe_jobs.worker import Worker
 
 log = logging.getLogger("wagoe_jobs")
-
-CLEARING = timedelta(seconds=5)
-"""How much longer than its time-out a stop may take to settle handlers that did end in time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +104,7 @@ class WorkerPool:
         self._lanes: Sequence[Lane] = ()
         self._helpers = ExitStack()
         self._housekeeper: Housekeeper | None = None
+        self._told_last: list[LeaseKeeper | Watchdog | Heartbeat] = []
 
     def __enter__(self) -> Self:
         self.start()
@@ -168,8 +167,9 @@ class WorkerPool:
             watchdog.watch(lanes)
             self._housekeeper = opened.enter_context(self._make_housekeeper(name))
             self._lanes = lanes
+            self._told_last = [keeper, watchdog]
             if self._runtime.presence is not None:
-                opened.enter_context(self._make_heartbeat(self._runtime.presence))
+                self._told_last += [opened.enter_context(self._make_heartbeat(self._runtime.presence))]
             self._helpers = opened.pop_all()
 
     def _lane(self, name: str, keeper: LeaseKeeper, watchdog: Watchdog) -> Lane:
@@ -218,60 +218,21 @@ class WorkerPool:
         deadline = monotonic() + timeout.total_seconds()
         for lane in self._lanes:
             lane.stop()
-        self._clear_once(monotonic())
         if self._housekeeper is not None:
             self._housekeeper.stop()
-        ended = self._join(deadline)
-        cleared = self._clear(deadline + CLEARING.total_seconds())
-        if claims := [claim for lane in self._lanes for claim in lane.crew.running()]:
-            self._interrupt(claims)
+        done = not self._lanes or Ending(self._queue, self._lanes, deadline, f"wagoe-{self.queues[0]}").run()
+        for helper in self._told_last:
+            helper.stop()  # all at once: each may be at a store that is dead
         self._helpers.close()
-        return ended and cleared
-
-    def _join(self, deadline: float) -> bool:
-        """Wait for every slot until the deadline; whether all have ended."""
-        return False not in [lane.crew.join(deadline) for lane in self._lanes]
-
-    def _clear(self, deadline: float) -> bool:
-        """Settle whatever ended, as long as the store lets us; whether nothing is left."""
-        while not self._clear_once(deadline):
-            if monotonic() >= deadline:
-                left = sum(lane.status().unsettled for lane in self._lanes)
-                log.error("%d results could not be settled: their jobs will run again", left)
-                return False
-            sleep(max([lane.crossing.pause() for lane in self._lanes] + [0.01]))
-        return True
-
-    def _clear_once(self, deadline: float) -> bool:
-        """The same, once a lane; after the deadline, a store that fails one lane is not asked for the others."""
-        return False not in [
-            not lane.crossing.restless if self._down and monotonic() >= deadline else lane.clear(deadline - monotonic())
-            for lane in self._lanes
-        ]
+        return done
 
     @property
     def _down(self) -> bool:
         return any(lane.crossing.down for lane in self._lanes)
 
-    def _interrupt(self, claims: Sequence[Claim]) -> None:
-        if self._down:  # asking would only make the stop longer
-            log.error("%d handlers still run, and the store is down: their jobs are left to their leases", len(claims))
-            return
-        try:
-            held = sum(self._queue.interrupt(batch) for batch in _batches(claims))
-            log.warning("%d handlers still run: their jobs are left to be reclaimed, uncharged", held)
-        except JobsError as exc:
-            log.error("%d handlers still run, and their jobs could not be marked: %s", len(claims), exc)
-
     def _warn_if_idle(self) -> None:
         if not self._registry.job_types():
             log.warning("the registry is empty: these workers can run nothing and park whatever they claim")
-
-
-def _batches(claims: Sequence[Claim]) -> Iterator[Sequence[Claim]]:
-    """Parts of a size that every store takes."""
-    for start in range(0, len(claims), BATCH_LIMIT):
-        yield claims[start : start + BATCH_LIMIT]
 
 
 def _leased(queue: object) -> LeasedJobQueue:

@@ -7,6 +7,7 @@ woken, or the claims handed back), finished work that waits too long for its set
 import logging
 from collections.abc import Sequence
 from threading import Event, Thread
+from time import monotonic
 from types import TracebackType
 from typing import Self
 
@@ -110,6 +111,7 @@ class Watchdog:
         self._bell = Event()
         self._resting = False
         self._closing = False
+        self._told = 0.0
         self._thread = Thread(target=self._run, name=f"{name}-watchdog", daemon=True)
 
     def watch(self, lanes: Sequence[Lane]) -> None:
@@ -129,9 +131,14 @@ class Watchdog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.stop()
+        part_from(self._thread, self._told)
+
+    def stop(self) -> None:
+        """Tick no more."""
+        self._told = self._told or monotonic()
         self._closing = True
         self._bell.set()
-        part_from(self._thread)
 
     def _run(self) -> None:
         while not self._closing:

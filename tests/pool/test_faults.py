@@ -288,7 +288,7 @@ def test_a_stop_during_an_outage_waits_for_the_store_to_take_what_has_ended(hous
 def test_a_stop_during_an_endless_outage_ends_all_the_same_and_says_so(
     room: House, said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wagoe_jobs.pool.CLEARING", timedelta(milliseconds=100))
+    monkeypatch.setattr("wagoe_jobs.ending.CLEARING", timedelta(milliseconds=100))
     queue = FaultyQueue(room.queue, healthy)
     ran = threading.Event()
     with room.with_queue(queue).pool({"work": lambda args: ran.set()}) as pool:  # type: ignore[arg-type]
