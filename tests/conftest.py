@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from sqlalchemy import Engine, create_engine
@@ -17,7 +18,7 @@ from sqlalchemy import Engine, create_engine
 pytest.register_assert_rewrite("wagoe_jobs.testing")
 
 from tests import backends  # noqa: E402  after the line above, which must come before the import it is about
-from tests.servers import MariaDbServer, PostgresServer, RedisServer  # noqa: E402
+from tests.servers import MariaDbServer, PostgresServer, RedisServer, place  # noqa: E402
 from wagoe_jobs.testing import contract  # noqa: E402
 from wagoe_jobs.testing.contract import Backend  # noqa: E402
 
@@ -136,11 +137,12 @@ def sqlite_engine(engines: Engines, sqlite_url: str) -> Engine:
 
 
 @pytest.fixture(scope="session")
-def sqlite_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[backends.SqlStore]:
+def sqlite_store() -> Iterator[backends.SqlStore]:
     """One file for all tests of the contract; each finds it empty."""
-    store = backends.SqlStore(f"sqlite:///{tmp_path_factory.mktemp('contract') / 'jobs.sqlite'}")
-    yield store
-    store.close()
+    with TemporaryDirectory(prefix="wagoe-jobs-", dir=place()) as folder:
+        store = backends.SqlStore(f"sqlite:///{folder}/jobs.sqlite")
+        yield store
+        store.close()
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import psycopg
 import pytest
@@ -125,6 +126,19 @@ def test_a_server_ends_with_a_process_that_is_killed(kind: Kind) -> None:
     holder.send_signal(signal.SIGKILL)
     holder.communicate()
     assert until(lambda: not listens(int(port)) and not Path(folder).exists())
+
+
+def test_its_data_is_where_one_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    with TemporaryDirectory() as folder:
+        Path(folder).chmod(0o711)  # a server's user comes through
+        monkeypatch.setenv("SERVERS_FOLDER", folder)
+        with RedisServer() as server:
+            note(server.url())
+            server.kill()
+            server.start()
+            assert noted(server.url())
+            assert server.folder.parent == Path(folder)
+        assert list(Path(folder).iterdir()) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,6 +13,6 @@ root. It ends with the block, and also when this process dies.
 from tests.servers.mariadb import MariaDbServer
 from tests.servers.postgres import PostgresServer
 from tests.servers.redis import RedisServer
-from tests.servers.server import MissingServer, Server, free_port
+from tests.servers.server import MissingServer, Server, free_port, place
 
-__all__ = ["MariaDbServer", "MissingServer", "PostgresServer", "RedisServer", "Server", "free_port"]
+__all__ = ["MariaDbServer", "MissingServer", "PostgresServer", "RedisServer", "Server", "free_port", "place"]
