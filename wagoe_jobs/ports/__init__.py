@@ -21,6 +21,7 @@ from wagoe_jobs.ports.handlers import JobRegistry, JobWorker
 from wagoe_jobs.ports.idempotency import IdempotencyStore
 from wagoe_jobs.ports.presence import GONE_AFTER, RUNNING_LIMIT, WorkerPresence
 from wagoe_jobs.ports.queue import (
+    BATCH_BYTES,
     BATCH_LIMIT,
     DEFAULT_LEASE,
     JobQueue,
@@ -54,6 +55,7 @@ from wagoe_jobs.values import (
 )
 
 __all__ = [
+    "BATCH_BYTES",
     "BATCH_LIMIT",
     "DEFAULT_LEASE",
     "GONE_AFTER",

@@ -15,6 +15,8 @@ from wagoe_jobs.values import Answer, Claim, Claimed, Hold, Reclaimed, Settlemen
 DEFAULT_LEASE = timedelta(seconds=60)
 BATCH_LIMIT = 500
 """The most rows that one promotion or reclaim step touches."""
+BATCH_BYTES = 4_000_000
+"""The most that the payloads of one claim come to, in UTF-8, unless its first one alone is more."""
 
 
 class JobQueue(Protocol):
@@ -43,7 +45,8 @@ class JobQueue(Protocol):
         """Lease at most `limit` ready jobs: highest priority first, then oldest.
 
         Empty when nothing is ready. The lease ends at the store's now plus `lease`. Tokens are never
-        used again for a job. A job that was abandoned before comes alone; a batch ends before it. One
+        used again for a job. A job that was abandoned before comes alone; a batch ends before it, and
+        before its payloads pass `BATCH_BYTES`: they are all in memory at once. One
         claim past its lease may be handed to another worker once it is reclaimed (at least once).
         """
         ...

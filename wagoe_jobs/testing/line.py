@@ -8,7 +8,7 @@ from uuid import UUID
 from wagoe_jobs.clock import Clock
 from wagoe_jobs.core.job import Job, Priority, Status, from_micros
 from wagoe_jobs.errors import InvalidJob
-from wagoe_jobs.ports import Settlement
+from wagoe_jobs.ports import BATCH_BYTES, Settlement
 from wagoe_jobs.testing.backend import HOUR, QUEUE, SECOND, THREADS, Backend, ending
 from wagoe_jobs.testing.raising import raises
 from wagoe_jobs.testing.subjects import Place, State, bring, standing
@@ -24,6 +24,20 @@ def case_higher_priority_goes_first_then_first_in_first_out(backend: Backend) ->
     assert [job.id for job in backend.queue.peek(QUEUE, 100)] == expected
     assert backend.claim_ids(5) == expected[:5]
     assert backend.drain() == expected[5:]
+
+
+@covers("claim", State.READY)
+@covers("exchange", State.READY)
+def case_a_batch_ends_before_its_payloads_are_too_many_bytes(backend: Backend) -> None:
+    texts = ["#" * 900_000] * 5 + ["é" * 900_000] * 3 + ["\N{PILE OF POO}" * 990_000] * 2 + ["#"] * 20
+    jobs = [backend.put(args={"text": text}) for text in texts]
+    batches = [backend.queue.claim(QUEUE, "ann", 400)]
+    while batches[-1]:
+        ends = [ending(claim, Status.COMPLETED) for claim in batches[-1]]
+        batches.append(backend.queue.exchange(ends, QUEUE, "ann", 400)[1])
+    assert [claim.id for batch in batches for claim in batch] == [str(job.id) for job in jobs]
+    assert [len(batch) for batch in batches[:4]] == [4, 2, 2, 1]
+    assert max(sum(len(claim.payload.encode()) for claim in batch) for batch in batches) <= BATCH_BYTES
 
 
 @covers("enqueue_many", State.READY)

@@ -21,6 +21,7 @@ from wagoe_jobs.core.outcome import abandoned_error, buries_abandoned
 from wagoe_jobs.core.stored import read_job
 from wagoe_jobs.errors import NotATransaction
 from wagoe_jobs.ports import (
+    BATCH_BYTES,
     BATCH_LIMIT,
     Answer,
     Claim,
@@ -195,9 +196,10 @@ class MemoryJobQueue:
         line = self.state.ready.get(queue)
         if not line or limit < 1:
             return []
-        token, now, claims = str(next(self.state.tokens)), self.state.now_us(), list[Claim]()
+        token, now, claims, size = str(next(self.state.tokens)), self.state.now_us(), list[Claim](), 0
         while len(claims) < limit and (row := line.first()) is not None:
-            if row.abandoned and claims:
+            size += _octets(row.payload)
+            if claims and (row.abandoned or size > BATCH_BYTES):
                 break
             self.state.take(row, token, worker, now, self._lease_us)
             claims.append(Claim(row.id, token, queue, row.payload, row.rank, row.seq, now, row.abandoned))
@@ -277,3 +279,7 @@ def _row(job: Job) -> Row:
         updated_us=0,
         due_us=None if job.execute_at is None else to_micros(job.execute_at),
     )
+
+
+def _octets(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

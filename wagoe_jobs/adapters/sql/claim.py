@@ -4,7 +4,7 @@ Each try is a short transaction of its own. Tries are bounded: when others keep 
 and an empty answer now is right.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -13,9 +13,11 @@ from sqlalchemy import BigInteger, Connection, String, Text, bindparam, false, s
 
 from wagoe_jobs.adapters.sql.connections import Database
 from wagoe_jobs.adapters.sql.tables import PROCESSING, READY
-from wagoe_jobs.ports import Claim
+from wagoe_jobs.ports import BATCH_BYTES, Claim
 
 TRIES = 5
+MOST = 10_000
+"""A claim has no more jobs than these, whatever its limit."""
 
 
 class PortableClaimer:
@@ -26,7 +28,7 @@ class PortableClaimer:
         self._lease_us = lease_us
         q, among = db.tables.queue.c, db.dialect.among
         candidates = (
-            select(q.id, q.abandoned)
+            select(q.id, q.abandoned, db.dialect.octets(q.payload).label("size"))
             .where(q.queue == bindparam("p_queue", type_=Text), q.status == READY)
             .order_by(q.priority_rank, q.seq)
             .limit(bindparam("p_limit", type_=BigInteger))
@@ -40,6 +42,7 @@ class PortableClaimer:
             .order_by(q.priority_rank, q.seq)
         )
         self._proof = db.dialect.by_id(proof, db.tables.queue)
+        self._reach = Reach()
 
     def claim(self, queue: str, worker: str, limit: int) -> list[Claim]:
         for _ in range(TRIES):
@@ -53,8 +56,11 @@ class PortableClaimer:
 
     def candidates(self, conn: Connection, queue: str, limit: int) -> list[str]:
         """The ids that a claim would take now, in line."""
-        rows = conn.execute(self._candidates, {"p_queue": queue, "p_limit": limit}).all()
-        return batch_of(rows)
+
+        def look(most: int) -> Sequence[Any]:
+            return conn.execute(self._candidates, {"p_queue": queue, "p_limit": most}).all()
+
+        return batch_of([row[:2] for row in self._reach.batch(look, limit)])
 
     def take(self, conn: Connection, queue: str, worker: str, ids: Sequence[str]) -> list[Claim]:
         """Those of the ids that were still ready, as claims of one token."""
@@ -82,6 +88,37 @@ def taken(db: Database) -> dict[str, Any]:
         "interrupted": false(),
         "retrying": false(),
     }
+
+
+class Reach:
+    """How far down the line to look: what is there is measured, so not much further than the last claim got."""
+
+    def __init__(self) -> None:
+        self._most = MOST
+
+    def batch(self, look: Callable[[int], Sequence[Any]], limit: int) -> Sequence[Any]:
+        """The first rows of the line, `limit` at most, that make a batch; `look(n)` reads the first n."""
+        limit = min(limit, MOST)
+        while True:
+            most = min(limit, self._most)
+            rows = look(most)
+            some = bounded(rows)
+            if len(some) < len(rows):
+                self._most = 2 * len(some)
+                return some
+            if len(rows) < most or most == limit:
+                return rows
+            self._most *= 2
+
+
+def bounded(rows: Sequence[Any]) -> Sequence[Any]:
+    """The first rows whose payloads, of `size` bytes each, make a batch; at least one."""
+    total = 0
+    for number, row in enumerate(rows):
+        total += row.size
+        if number and total > BATCH_BYTES:
+            return rows[:number]
+    return rows
 
 
 def batch_of(candidates: Sequence[Any]) -> list[str]:

@@ -82,6 +82,10 @@ class Dialect(Protocol):
         """Bound what a connection that is kept waits for, also where its engine is lent."""
         ...
 
+    def octets(self, column: ColumnElement[str]) -> ColumnElement[int]:
+        """How many bytes a text has."""
+        ...
+
     def insert_new(self, table: Table, values: Mapping[str, Any]) -> Insert:
         """An insert that leaves a row with this key as it is; `was_new` tells."""
         ...

@@ -94,6 +94,9 @@ class MySQL:
     def ids(self, ids: Sequence[str]) -> object:
         return list(ids)
 
+    def octets(self, column: ColumnElement[str]) -> ColumnElement[int]:
+        return func.length(column)
+
     def keep(self, conn: Connection, timeout: timedelta) -> None:
         bound_waits(driver(conn), timeout)
         conn.exec_driver_sql(f"SET SESSION TRANSACTION ISOLATION LEVEL {_ISOLATION}")

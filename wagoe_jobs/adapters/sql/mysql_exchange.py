@@ -29,7 +29,7 @@ from sqlalchemy import (
     update,
 )
 
-from wagoe_jobs.adapters.sql.claim import batch_of, new_token, taken
+from wagoe_jobs.adapters.sql.claim import Reach, batch_of, new_token, taken
 from wagoe_jobs.adapters.sql.connections import Conflict, Database, Held
 from wagoe_jobs.adapters.sql.locks import LOCK_SECONDS, Answers, PastLocks
 from wagoe_jobs.adapters.sql.settle import PortableSettler, first_of_each, in_order, key_of
@@ -38,9 +38,6 @@ from wagoe_jobs.adapters.sql.unanswered import Unanswered
 from wagoe_jobs.errors import BackendUnavailable
 from wagoe_jobs.ports import Answer, Claim, Settlement
 
-_BYTES = 4_000_000
-"""A batch ends here whatever its limit: its texts are all in memory at once, and its rows locked while they come."""
-_MOST = 10_000
 _INLINE = 10_000
 """Bytes of a payload that is read by the scan itself."""
 
@@ -71,7 +68,7 @@ class JoinedExchange:
         self._copy = _copy(db)
         q, now = db.tables.queue, db.dialect.now()
         self._remove = db.dialect.by_id(delete(q).where(db.dialect.among(q.c.id)), q)
-        size: ColumnElement[int] = func.length(q.c.payload)
+        size = db.dialect.octets(q.c.payload)
         short = case((size <= _INLINE, q.c.payload))
         ready = (
             select(q.c.id, q.c.abandoned, q.c.seq, short.label("payload"), q.c.priority_rank, now, size.label("size"))
@@ -92,7 +89,7 @@ class JoinedExchange:
         self._again = db.dialect.by_id(update(q).where(*mine).values(again), q)
         found = select(q.c.id, q.c.abandoned, q.c.seq, q.c.payload, q.c.priority_rank, q.c.locked_at.label("now"))
         self._found_again = db.dialect.by_id(found.where(*mine).order_by(q.c.priority_rank, q.c.seq), q)
-        self._reach = _MOST
+        self._reach = Reach()
         self._unanswered = Unanswered(db, lease_us, self._found)
 
     def exchange(
@@ -148,13 +145,13 @@ class JoinedExchange:
         return True
 
     def _claim(self, conn: Connection, token: str, queue: str, worker: str, limit: int) -> list[Claim]:
-        most = min(limit, self._reach)
-        found = conn.execute(self._ready, {"p_queue": queue, "p_limit": most, **self._db.clock()}).all()
-        if not found:
+
+        def look(most: int) -> Sequence[Any]:
+            return conn.execute(self._ready, {"p_queue": queue, "p_limit": most, **self._db.clock()}).all()
+
+        rows = self._reach.batch(look, limit)
+        if not rows:
             return []
-        rows = _bounded(found)
-        # long payloads are read to be measured: not many more of them the next time than will be claimed
-        self._reach = min(_MOST, 2 * (self._reach if rows is found else len(rows)))
         rows = rows[: len(batch_of([row[:2] for row in rows]))]
         now = rows[0][5]
         given = {"ids": self._db.dialect.ids([row.id for row in rows]), "p_token": token, "p_worker": worker}
@@ -210,16 +207,6 @@ def _copy(db: Database) -> Insert:
 
 def _row(s: Settlement) -> Sequence[Any]:
     return (s.claim.id, s.claim.token, str(s.status), s.result, s.error, s.payload, s.waited_us, s.ran_us)
-
-
-def _bounded(rows: Sequence[Any]) -> Sequence[Any]:
-    """The first rows whose payloads make a batch; at least one."""
-    total = 0
-    for number, row in enumerate(rows):
-        total += row.size
-        if number and total > _BYTES:
-            return rows[:number]
-    return rows
 
 
 def _packets(ends: Sequence[Settlement], packet: int) -> Sequence[Sequence[Settlement]]:

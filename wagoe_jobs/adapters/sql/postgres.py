@@ -63,6 +63,9 @@ class PostgreSQL(Planned):
     def ids(self, ids: Sequence[str]) -> object:
         return "{" + ",".join(ids) + "}"
 
+    def octets(self, column: ColumnElement[str]) -> ColumnElement[int]:
+        return func.octet_length(column)  # told by the row itself: a long text is neither fetched nor unpacked
+
     def keep(self, conn: Connection, timeout: timedelta) -> None:
         bound_replies(driver(conn), timeout)
 

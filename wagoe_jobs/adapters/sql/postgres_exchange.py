@@ -27,6 +27,7 @@ from sqlalchemy import (
     insert,
     literal_column,
     null,
+    or_,
     select,
     tuple_,
     union_all,
@@ -43,7 +44,7 @@ from wagoe_jobs.adapters.sql.settle import Key, first_of_each, in_order
 from wagoe_jobs.adapters.sql.tables import PROCESSING, READY
 from wagoe_jobs.adapters.sql.unanswered import Unanswered
 from wagoe_jobs.errors import BackendUnavailable
-from wagoe_jobs.ports import Answer, Claim, Settlement
+from wagoe_jobs.ports import BATCH_BYTES, Answer, Claim, Settlement
 
 _address: ColumnElement[Any] = literal_column("ctid")
 _LAST_RANK = 32_767
@@ -196,14 +197,18 @@ def _won(db: Database) -> CTE:
         func.coalesce(select(lone.c.priority_rank).scalar_subquery(), _LAST_RANK),
         func.coalesce(select(lone.c.seq).scalar_subquery(), _LAST_SEQ),
     )
-    before = (
-        select(_address)
+    line = (
+        select(_address.label("address"), db.dialect.octets(q.payload).label("size"))
         .where(*ready, tuple_(q.priority_rank, q.seq) < end)
         .order_by(q.priority_rank, q.seq)
         .limit(bindparam("p_limit", type_=Integer))
         .with_for_update(skip_locked=True)
+        .subquery("line")
     )
-    batch = func.array(before.scalar_subquery())
+    total = func.sum(line.c.size).over(rows=(None, 0)).label("total")
+    summed = select(line.c.address, line.c.size, total).subquery("summed")
+    few = or_(summed.c.total <= BATCH_BYTES, summed.c.total == summed.c.size)  # the first, however long
+    batch = func.array(select(summed.c.address).where(few).scalar_subquery())
     alone = func.array(select(lone.c.address).scalar_subquery())
     chosen = func.coalesce(func.nullif(batch, literal_column("'{}'::tid[]")), alone)
     values = {**taken(db), "token": bindparam("p_token_new", type_=String)}

@@ -16,9 +16,11 @@ from sqlalchemy import (
     Engine,
     Insert,
     Integer,
+    LargeBinary,
     Table,
     Text,
     bindparam,
+    cast,
     delete,
     func,
     select,
@@ -52,6 +54,9 @@ class SQLite(Planned):
 
     def ids(self, ids: Sequence[str]) -> object:
         return json.dumps(list(ids))
+
+    def octets(self, column: ColumnElement[str]) -> ColumnElement[int]:
+        return func.length(cast(column, LargeBinary))  # of a text it counts characters, up to the first NUL
 
     def keep(self, conn: Connection, timeout: timedelta) -> None:
         """The file's own time-out bounds it."""
