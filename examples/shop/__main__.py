@@ -11,7 +11,12 @@ def main() -> int:
         from examples.shop.runner import main as run  # noqa: PLC0415 - see above
 
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-        return run()
+        try:
+            return run()
+        finally:
+            # while Python ends, one more would show a trace; and for one that passed through a text given to `exec`,
+            # as imports do, Python would interrupt itself once more in the place of ending with this code
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     except KeyboardInterrupt:
         return 130
 

@@ -1,4 +1,4 @@
-"""An interrupt while Python itself starts: `./dev run` holds it back, and the program ends quietly once it can."""
+"""An interrupt at a moment when Python would end in its own way: `./dev run` ends quietly with 130."""
 
 import os
 import re
@@ -29,3 +29,20 @@ def test_an_interrupt_before_python_is_up_ends_without_a_trace(tmp_path: Path, b
         said, _ = process.communicate(timeout=60)
     assert (process.returncode, said) == (130, "")
     assert list(tmp_path.iterdir()) == []
+
+
+IN_A_TEXT_THAT_IS_IMPORTED = """
+import os, signal
+import examples.shop.runner
+
+examples.shop.runner.Show = lambda: exec("os.kill(os.getpid(), signal.SIGINT)")
+"""
+
+
+def test_an_interrupt_in_a_text_that_is_executed_is_one_like_any_other(tmp_path: Path):
+    """Dataclasses and SQLAlchemy write such texts while they are imported."""
+    (tmp_path / "sitecustomize.py").write_text(IN_A_TEXT_THAT_IS_IMPORTED)
+    command = [sys.executable, "-m", "examples.shop", "--folder", str(tmp_path / "out")]
+    path = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    done = subprocess.run(command, cwd=ROOT, env=path, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
