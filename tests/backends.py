@@ -46,7 +46,7 @@ class SqlStore:
     def __init__(self, url: str, **options: object) -> None:
         self.engine = create_engine(url, pool_size=20, **options)
         self._other_engine = create_engine(url, pool_size=20, **options)
-        self._offset = ClockOffset()
+        self._clock_offset = ClockOffset()
         self._clients: dict[str, list[Backend]] = {name: [] for name in NAMES}
         sql.create_jobs_table(self.engine)
         sql.create_recurring_tables(self.engine)
@@ -64,7 +64,7 @@ class SqlStore:
     def backend(self, name: str) -> Iterator[Backend]:
         """The wiped database; `second` is over an engine of its own, as another process would have it."""
         self._wipe()
-        self._offset.us = 0
+        self._clock_offset.us = 0
         numbers = count()
 
         def client() -> Backend:
@@ -79,7 +79,7 @@ class SqlStore:
         return clients[number]
 
     def _make(self, name: str, engine: Engine) -> Backend:
-        offset, strategy = self._offset, "portable" if name.endswith("-portable") else "best"
+        offset, strategy = self._clock_offset, "portable" if name.endswith("-portable") else "best"
         return Backend(
             name=name,
             queue=sql.job_queue(engine, clock_offset=offset, claim_strategy=strategy),
@@ -108,7 +108,7 @@ class RedisStore:
 
     def __init__(self, url: str) -> None:
         self._client = Redis.from_url(url)
-        self._offset = ClockOffset()
+        self._clock_offset = ClockOffset()
         self._opened = ExitStack()
         self._clients: list[Backend] = []
 
@@ -120,7 +120,7 @@ class RedisStore:
     def backend(self, name: str) -> Iterator[Backend]:
         """The wiped database; `second` has connections of its own, as another process would."""
         self._client.flushdb()
-        self._offset.us = 0
+        self._clock_offset.us = 0
         numbers = count()
 
         def client() -> Backend:
@@ -134,7 +134,7 @@ class RedisStore:
         return self._clients[number]
 
     def _make(self) -> Backend:
-        parts = redis.open_redis(self._client, clock_offset=self._offset)
+        parts = redis.open_redis(self._client, clock_offset=self._clock_offset)
         self._opened.callback(parts.close)
         queue = redis.job_queue(parts)
         self._opened.callback(queue.close)
@@ -146,7 +146,7 @@ class RedisStore:
             idempotency=redis.idempotency_store(parts),
             recurring=redis.recurring_state(parts),
             presence=redis.worker_presence(parts),
-            clock_offset=self._offset,
+            clock_offset=self._clock_offset,
             second=_nobody,
         )
 

@@ -32,15 +32,17 @@ class Parts:
     """The parts over one engine, with a clock that tests move."""
 
     engine: Engine
-    offset: ClockOffset = field(default_factory=ClockOffset)
+    clock_offset: ClockOffset = field(default_factory=ClockOffset)
     strategy: str = "best"
 
     def __post_init__(self) -> None:
         sql.create_jobs_table(self.engine)
         sql.create_recurring_tables(self.engine)
         sql.create_presence_table(self.engine)
-        self.queue: SqlJobQueue = sql.job_queue(self.engine, clock_offset=self.offset, claim_strategy=self.strategy)
-        self.store: SqlJobStore = sql.job_store(self.engine, clock_offset=self.offset)
+        self.queue: SqlJobQueue = sql.job_queue(
+            self.engine, clock_offset=self.clock_offset, claim_strategy=self.strategy
+        )
+        self.store: SqlJobStore = sql.job_store(self.engine, clock_offset=self.clock_offset)
         self.db: Database = open_database(self.engine)
 
     def rows(self) -> tuple[int, int]:

@@ -51,7 +51,7 @@ def test_a_batch_is_in_line_and_ends_before_one_that_was_abandoned(claiming: Par
     claiming.queue.enqueue_many(jobs[:3])
     first, second, third = claiming.queue.claim(LINE, "dies", 3)
     claiming.queue.hand_back([first, third])
-    claiming.offset.move(timedelta(minutes=2))
+    claiming.clock_offset.move(timedelta(minutes=2))
     assert [one.id for one in claiming.queue.reclaim_abandoned()] == [second.id]
     claiming.queue.enqueue_many(jobs[3:])
     batches = [[claim.id for claim in claiming.queue.claim(LINE, "w", 10)] for _ in range(4)]
@@ -62,7 +62,7 @@ def test_a_lone_job_of_high_priority_comes_before_a_batch(claiming: Parts) -> No
     low, high = new_job(priority=Priority.LOW), new_job(priority=Priority.HIGH)
     claiming.queue.enqueue(high)
     claiming.queue.claim(LINE, "dies", 1)
-    claiming.offset.move(timedelta(minutes=2))
+    claiming.clock_offset.move(timedelta(minutes=2))
     claiming.queue.reclaim_abandoned()
     claiming.queue.enqueue(low)
     batches = [[claim.id for claim in claiming.queue.claim(LINE, "w", 10)] for _ in range(3)]
@@ -190,7 +190,7 @@ def test_sqlite_goes_by_index(sqlite_parts: Parts) -> None:
         queue.renew(claims)
         queue.exchange([Settlement(claim, Status.COMPLETED) for claim in claims], LINE, "w", 5)
         queue.next_due()
-        sqlite_parts.offset.move(timedelta(minutes=5))
+        sqlite_parts.clock_offset.move(timedelta(minutes=5))
         queue.process_scheduled()
         queue.reclaim_abandoned()
 

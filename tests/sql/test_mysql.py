@@ -130,17 +130,17 @@ class TestClock:
     ) -> None:
         parts = open_parts(mariadb_engine)
         lease = timedelta(milliseconds=500)
-        queue = sql.job_queue(mariadb_engine, lease=lease, clock_offset=parts.offset, claim_strategy=strategy)
+        queue = sql.job_queue(mariadb_engine, lease=lease, clock_offset=parts.clock_offset, claim_strategy=strategy)
         now = select(parts.db.dialect.now())
         for fraction in range(0, 1_000_000, 50_000):  # claimed at so many microseconds after the full second
             queue.enqueue(new_job())
-            clock = parts.db.dialect.clock(parts.offset.us)
+            clock = parts.db.dialect.clock(parts.clock_offset.us)
             at = parts.db.read(lambda conn, clock=clock: conn.execute(now, clock).scalar_one())  # type: ignore[misc]
-            parts.offset.us += (fraction - at) % 1_000_000
+            parts.clock_offset.us += (fraction - at) % 1_000_000
             (claim,) = queue.claim(LINE, "w", 1)
-            parts.offset.move(timedelta(milliseconds=200))
+            parts.clock_offset.move(timedelta(milliseconds=200))
             assert queue.reclaim_abandoned() == []
-            parts.offset.move(timedelta(milliseconds=500))
+            parts.clock_offset.move(timedelta(milliseconds=500))
             assert [one.id for one in queue.reclaim_abandoned()] == [claim.id]
             (claim,) = queue.claim(LINE, "w", 1)
             assert queue.ack(claim)
@@ -236,7 +236,7 @@ class TestVersions:
         first, *_ = parts.queue.claim(LINE, "w", 3)
         assert parts.queue.renew([first]) == {first: Hold.HELD}
         assert parts.queue.settle(completed([first])) == [Answer.APPLIED]
-        parts.offset.move(timedelta(minutes=5))
+        parts.clock_offset.move(timedelta(minutes=5))
         assert parts.queue.process_scheduled() == 1
         assert len(parts.queue.reclaim_abandoned()) == 2
         assert not [statement for statement in said if "SKIP LOCKED" in statement or "JSON_TABLE" in statement]
@@ -248,7 +248,7 @@ class TestOtherTransactions:
     ) -> None:
         """Its rows are few among few: where a plan would rather read the whole table."""
         quick = engines(mariadb_url, connect_args={"init_command": "SET innodb_lock_wait_timeout = 1"})
-        others = Parts(engine=quick, offset=parts.offset)
+        others = Parts(engine=quick, clock_offset=parts.clock_offset)
         object.__setattr__(others.db, "patience", timedelta(0))
         others.queue.enqueue_many([new_job() for _ in range(6)])
         others.queue.schedule(new_job(), timedelta(seconds=1))
@@ -263,7 +263,7 @@ class TestOtherTransactions:
             assert others.queue.exchange(ends, LINE, "w", 1)[0] == [Answer.APPLIED] * 2
             assert others.queue.hand_back(claims[2:3]) == 1
             assert others.queue.cancel(new_job().id) is False
-            parts.offset.move(timedelta(minutes=5))
+            parts.clock_offset.move(timedelta(minutes=5))
             assert others.queue.process_scheduled() == 1
             assert len(others.queue.reclaim_abandoned()) == 2
             assert others.queue.enqueue(new_job())
@@ -500,7 +500,7 @@ def test_rows_are_found_by_index_whatever_the_statistics_say(
         queue.exchange([*completed(claims[:3]), Settlement(claims[3], Status.PENDING)], LINE, "w", 5)
         queue.next_due()
         queue.hand_back(claims[4:])
-        parts.offset.move(timedelta(minutes=5))
+        parts.clock_offset.move(timedelta(minutes=5))
         queue.process_scheduled()
         queue.reclaim_abandoned()
         sql.idempotency_store(parts.engine).purge()

@@ -176,7 +176,7 @@ def failing_writes(engine: Engine, numbers: set[int], only: str) -> Callable[[],
 def test_promotion_that_fails_in_between_loses_and_doubles_nothing(parts: Parts, number: int) -> None:
     jobs = [new_job() for _ in range(503)]
     parts.queue.enqueue_many(jobs, delay=timedelta(seconds=5))
-    parts.offset.move(timedelta(seconds=10))
+    parts.clock_offset.move(timedelta(seconds=10))
     stop = failing_writes(parts.engine, {number}, "UPDATE")
     promoted = 0
     for _ in range(4):
@@ -196,7 +196,7 @@ def test_promotion_that_fails_in_between_loses_and_doubles_nothing(parts: Parts,
 def test_promotion_one_by_one_that_fails_in_between(parts: Parts, number: int) -> None:
     jobs = [new_job() for _ in range(503)]
     parts.queue.enqueue_many(jobs, delay=timedelta(seconds=5))
-    parts.offset.move(timedelta(seconds=10))
+    parts.clock_offset.move(timedelta(seconds=10))
     stop = failing_writes(parts.engine, {number}, "UPDATE")
     outcomes = Counter[str]()
     while parts.queue.size(LINE) < 503:
@@ -213,7 +213,7 @@ def test_each_reclaim_of_many_is_one_bounded_step(parts: Parts) -> None:
     parts.queue.enqueue_many([new_job() for _ in range(1_200)])
     while parts.queue.claim(LINE, "dead", 400):
         pass
-    parts.offset.move(timedelta(minutes=2))
+    parts.clock_offset.move(timedelta(minutes=2))
     steps = [len(parts.queue.reclaim_abandoned(10_000)) for _ in range(4)]
     assert steps == [500, 500, 200, 0]
 

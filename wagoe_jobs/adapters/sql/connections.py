@@ -57,13 +57,13 @@ class Database:
     engine: Engine
     dialect: Dialect
     tables: Tables
-    offset: ClockOffset
+    clock_offset: ClockOffset
     patience: timedelta = PATIENCE
     pid: int = field(default_factory=os.getpid)
 
     def clock(self) -> Mapping[str, int]:
         """The parameters of the dialect's `now`."""
-        return self.dialect.clock(self.offset.us)
+        return self.dialect.clock(self.clock_offset.us)
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """What `work`, which writes nothing, returns; each of its statements sees what there is at that moment."""

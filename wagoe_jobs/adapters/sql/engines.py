@@ -64,7 +64,7 @@ def open_database(
     except SQLAlchemyError as exc:
         raise translated(exc, dialect) from exc
     tables = make_tables(dialect.shape, qualified, table_prefix)
-    return Database(engine=engine, dialect=dialect, tables=tables, offset=clock_offset or ClockOffset())
+    return Database(engine=engine, dialect=dialect, tables=tables, clock_offset=clock_offset or ClockOffset())
 
 
 def connections_needed(pools: int) -> int:
