@@ -170,7 +170,14 @@ def checked_span(path: str, span: object) -> timedelta:
         return timedelta(seconds=span)
     if isinstance(span, timedelta) and timedelta(0) <= span <= LONGEST_DELAY:
         return span
-    raise InvalidJob(path, f"must be a timedelta or seconds, from 0 to 100 years, not {told(span)}")
+    raise InvalidJob(path, f"must be a timedelta or seconds, from 0 to 100 years, not {_spelled(span)}")
+
+
+def _spelled(span: object) -> str:
+    """`-1 day, 0:00:00` for a timedelta, whose repr is Python's word and no duration."""
+    if not isinstance(span, timedelta):
+        return told(span)
+    return f"-{-span}" if span < timedelta(0) else str(span)
 
 
 def _check_args(spec: JobSpec, args: object) -> None:
