@@ -37,7 +37,7 @@ UNUSED_INPUTS = {
     "error_reporting": "outcome reports",
     "on_outcome": "outcome hooks",
 }
-"""Inputs of capabilities that are not part of this version: passing one is refused rather than ignored."""
+"""Inputs of capabilities that are not part of this version yet: passing one is refused rather than ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def _assemble(container: containers.DynamicContainer, settings: Settings, module
     for name, capability in UNUSED_INPUTS.items():
         if container.providers[name]() is not None:
             raise WiringError(
-                f"{name}: {capability}: not part of this version, so it would not be used: do not pass it"
+                f"{name}: {capability}: not part of this version yet, so it would not be used: do not pass it"
             )
     assembling = container.providers["assembly"]
     earlier = assembling.added if isinstance(assembling, Assembling) else frozenset()

@@ -51,7 +51,7 @@ def checked(name: str, given: object) -> Contribution:
             raise WiringError(f"{name}: providers[{key!r}] must be a dependency-injector provider under a name")
     for part in ("retention", "recurring"):
         if getattr(given, part):
-            raise WiringError(f"{name}: {part}: not part of this version, so nothing would run it: remove it")
+            raise WiringError(f"{name}: {part}: not part of this version yet, so nothing would run it: remove it")
     contributes = {key: _kept(value) for key, value in given.contributes.items()}
     return replace(given, job_handlers=_kept(given.job_handlers), contributes=contributes)
 
