@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from redis import RedisCluster
     from sqlalchemy import Engine
 
-    from wagoe_jobs.adapters.redis import Told
+    from wagoe_jobs.adapters.redis import ServerInfo
     from wagoe_jobs.adapters.redis.dialling import Direct, Elsewhere
 
 
@@ -39,18 +39,19 @@ def open_runtime(
         yield _opened(jobs, engine, redis_client, opened)
 
 
-def redis_server(runtime: Runtime, pools: int) -> "tuple[Told, int]":
+def redis_server(runtime: Runtime, pools: int) -> "tuple[ServerInfo, int]":
     """What the server behind provider = redis says, and how many connections a node with so many pools opens at most.
 
     Raises BackendUnavailable, and WiringError for another provider.
     """
-    from wagoe_jobs.adapters.redis import connections_needed, told_by
+    from wagoe_jobs.adapters.redis import connections_needed, server_info
     from wagoe_jobs.adapters.redis.queue import RedisJobQueue
 
     if not isinstance(runtime.queue, RedisJobQueue):
         raise WiringError(f"the jobs are not in redis: the provider is {runtime.provider}")
     server = runtime.queue.redis
-    return told_by(server), connections_needed(pools) - 1 + server.connections  # one of those needed is for short calls
+    most = connections_needed(pools) - 1 + server.connections  # one of those needed is for short calls
+    return server_info(server), most
 
 
 def _jobs_of(settings: "JobsSettings | Settings | Mapping[str, object]") -> JobsSettings:

@@ -14,7 +14,7 @@ from redis.cluster import ClusterNode
 from tests.servers import RedisServer, free_port
 from tests.wiring.parts import system
 from wagoe_jobs import handler
-from wagoe_jobs.adapters.redis import Redis, addresses, told_by
+from wagoe_jobs.adapters.redis import Redis, addresses, server_info
 from wagoe_jobs.adapters.redis.dialling import Direct, dial_of
 from wagoe_jobs.adapters.redis.queue import RedisJobQueue
 from wagoe_jobs.clock import Clock, Ids
@@ -187,7 +187,7 @@ def test_a_server_that_may_lose_jobs_is_warned_about(caplog: pytest.LogCaptureFi
         caplog.set_level(logging.INFO, "wagoe_jobs")
         with open_runtime({"provider": "redis", "redis": {"url": server.url()}}) as runtime:
             assert isinstance(runtime.queue, RedisJobQueue)
-            version, told, _ = told_by(runtime.queue.redis)
+            version, told, _ = server_info(runtime.queue.redis)
             assert version.startswith(("redis ", "valkey "))
     logged = {record.levelname: record.getMessage() for record in caplog.records}
     assert "maxmemory-policy is allkeys-lru" in logged["WARNING"]

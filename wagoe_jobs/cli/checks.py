@@ -65,11 +65,11 @@ def _handlers(jobs: JobsSettings, types: Sequence[str] | None, *, imported: bool
 
 def _redis_checks(jobs: JobsSettings, target: str | None, files: Files) -> Iterator[Finding]:
     with open_store(target, files) as runtime:
-        told, most = redis_server(runtime, _pools(jobs))
-    yield Finding("store", "ok", f"{_redis_address(jobs)}: {told.version} answers")
-    for warning in told.warnings:
+        info, most = redis_server(runtime, _pools(jobs))
+    yield Finding("store", "ok", f"{_redis_address(jobs)}: {info.version} answers")
+    for warning in info.warnings:
         yield Finding("store", "note", warning)
-    yield _clients(most, told.most_clients)
+    yield _clients(most, info.max_clients)
 
 
 def _clients(most: int, allowed: int | None) -> Finding:

@@ -22,7 +22,7 @@ from wagoe_jobs.adapters.redis.keys import DEFAULT_PREFIX, Keys
 from wagoe_jobs.adapters.redis.presence import RedisWorkerPresence
 from wagoe_jobs.adapters.redis.queue import RedisJobQueue
 from wagoe_jobs.adapters.redis.recurring import RedisRecurringState
-from wagoe_jobs.adapters.redis.server import Told, check_server, told_by
+from wagoe_jobs.adapters.redis.server import ServerInfo, check_server, server_info
 from wagoe_jobs.adapters.redis.stats import RedisJobStats
 from wagoe_jobs.adapters.redis.store import RedisJobStore
 from wagoe_jobs.clock import ClockOffset
@@ -33,7 +33,7 @@ __all__ = [
     "Keep",
     "Keys",
     "Redis",
-    "Told",
+    "ServerInfo",
     "connections_needed",
     "dial_of",
     "idempotency_store",
@@ -42,7 +42,7 @@ __all__ = [
     "job_store",
     "open_redis",
     "recurring_state",
-    "told_by",
+    "server_info",
     "worker_presence",
 ]
 
