@@ -138,17 +138,17 @@ class _Piped:
 
 @contextmanager
 def _as_engine(conn: Connection) -> Iterator[Any]:
-    """The driver's connection, whose errors become the engine's, which so learns that it was lost."""
+    """The driver's connection, whose errors are raised as the engine's. Whatever else ends the block drops it."""
     raw = driver(conn)
     try:
         yield raw
     except conn.dialect.loaded_dbapi.Error as exc:
+        if not raw.closed and raw.pgconn.pipeline_status:  # it died in between: nothing leads out of this
+            raw.close()
         if raw.closed:
             conn.exec_driver_sql("SELECT 1")  # goes nowhere, and drops the pool's other connections of that age
         raise DBAPIError.instance(None, None, exc, conn.dialect.loaded_dbapi.Error) from exc
-    except Exception:
-        raise
-    except BaseException:  # interrupted: replies may still be on their way
+    except BaseException:  # an interrupt, most likely: replies may still be on their way
         conn.invalidate()
         raise
 
@@ -179,13 +179,13 @@ def _added(db: Database) -> Insert:
 
 
 def _news(db: Database, where: ColumnElement[bool]) -> ColumnElement[int]:
-    """Tells the pools of `queues`, at the commit."""
+    """An expression that tells the pools of `queues` at the commit, where `where` holds."""
     queues = func.unnest(cast(bindparam("queues", type_=Text), ARRAY(Text))).column_valued("name")
     return select(func.count(func.pg_notify(channel(db.tables), queues))).where(where).scalar_subquery()
 
 
 def _check(db: Database) -> Any:
-    """Takes out what this transaction stored although it has ended before, tells which, and tells the pools."""
+    """The statement that takes out what this transaction stored though it has ended before; its row has those ids."""
     q, s = db.tables.queue, db.tables.store
     written: ColumnElement[Any] = literal_column("pg_current_xact_id_if_assigned()")
     # a row of another transaction stays, whatever history says: a backup may have brought it back
