@@ -54,8 +54,7 @@ class PortableSettler:
         answers: dict[Key, Answer] = {}
         ends, follow_ups, unknown = [], [], []
         for s in settlements:
-            key = s.claim.id, s.claim.token
-            row = held.get(s.claim.id)
+            key, row = key_of(s), held.get(s.claim.id)
             if key in answers:
                 continue
             if row is None or row.token != s.claim.token:
@@ -133,9 +132,10 @@ def key_of(s: Settlement) -> Key:
 
 
 def first_of_each(settlements: Sequence[Settlement]) -> dict[Key, Settlement]:
+    """Of several for one claim the first, in order."""
     first: dict[Key, Settlement] = {}
     for s in settlements:
-        first.setdefault((s.claim.id, s.claim.token), s)
+        first.setdefault(key_of(s), s)
     return first
 
 
@@ -144,7 +144,7 @@ def in_order(settlements: Sequence[Settlement], answers: Mapping[Key, Answer]) -
     seen: set[Key] = set()
     told = []
     for s in settlements:
-        key = s.claim.id, s.claim.token
+        key = key_of(s)
         again = key in seen and answers[key] is Answer.APPLIED
         told.append(Answer.ALREADY if again else answers[key])
         seen.add(key)
@@ -180,7 +180,7 @@ def released(db: Database) -> dict[str, Any]:
 
 
 def _missed(row: Any, token: str) -> Answer:
-    """What is to be said of a claim whose row has another token, or is not there."""
+    """The answer for a claim whose row has another token, or is not there."""
     return Answer.ALREADY if row is not None and row.last_token == token else Answer.LOST
 
 
