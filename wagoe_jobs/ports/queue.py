@@ -46,8 +46,8 @@ class JobQueue(Protocol):
 
         Empty when nothing is ready. The lease ends at the store's now plus `lease`. Tokens are never
         used again for a job. A job that was abandoned before comes alone; a batch ends before it, and
-        before its payloads pass `BATCH_BYTES`: they are all in memory at once. One
-        claim past its lease may be handed to another worker once it is reclaimed (at least once).
+        before its payloads pass `BATCH_BYTES`, since they are all in memory at once. A claim past its
+        lease may be handed to another worker once it is reclaimed (at least once).
         """
         ...
 

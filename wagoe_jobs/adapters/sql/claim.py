@@ -17,7 +17,7 @@ from wagoe_jobs.ports import BATCH_BYTES, Claim
 
 TRIES = 5
 MOST = 10_000
-"""A claim has no more jobs than these, whatever its limit."""
+"""The most jobs of one claim, whatever its limit."""
 
 
 class PortableClaimer:
@@ -91,7 +91,10 @@ def taken(db: Database) -> dict[str, Any]:
 
 
 class Reach:
-    """How far down the line to look: what is there is measured, so not much further than the last claim got."""
+    """How many rows of the line to look at: twice as many as the last batch that was ended by its bytes.
+
+    Each row that is looked at is measured, and on MariaDB locked, so looking much further than a batch goes is waste.
+    """
 
     def __init__(self) -> None:
         self._most = MOST
