@@ -56,7 +56,7 @@ def plain(value: object) -> object:
 
 
 class ReaderGone(Exception):
-    """Nobody can be given the answer any more; its text says why, but for a reader that only went away."""
+    """The answer cannot be written any more; the text says why, and is empty for a reader that only went away."""
 
 
 class Output:
@@ -79,7 +79,7 @@ class Output:
 
     def raw(self, text: str) -> None:
         """Text of our own making that is meant to be piped on, as SQL."""
-        with self._read():
+        with self._writing():
             self._out.write(text)
             self._out.flush()
 
@@ -88,20 +88,21 @@ class Output:
             self._print(line)
 
     def _print(self, what: Text) -> None:
-        with self._read(), self._console.capture() as captured:  # rich would end the process for a reader that goes
+        with self._writing(), self._console.capture() as captured:  # rich would end the process for a reader that goes
             self._console.print(what)
         self.raw(captured.get())
 
     @contextmanager
-    def _read(self) -> Iterator[None]:
+    def _writing(self) -> Iterator[None]:
+        """Around a write of the answer. Raises ReaderGone when it fails."""
         try:
             yield
         except OSError as error:
             give_up(self._out)
-            raise ReaderGone(*no_reader(error)) from None
+            raise ReaderGone(*_why_unwritten(error)) from None
 
 
-def no_reader(error: OSError) -> Sequence[str]:
+def _why_unwritten(error: OSError) -> Sequence[str]:
     """Why the answer could not be written, for people; nothing where its reader went away, as `| head` does."""
     return () if isinstance(error, BrokenPipeError) else (f"the answer cannot be written: {error.strerror}",)
 
