@@ -1,4 +1,4 @@
-"""What ends a wait on a socket from another thread: a second socket to be waited on beside it.
+"""What ends a `select` from another thread: a pair of sockets, one to wait on beside the others (the self-pipe trick).
 
 Interrupts that come together are one. They may come before the wait, which then ends at once.
 """
@@ -8,7 +8,7 @@ from contextlib import suppress
 
 
 class Doorbell:
-    """Waited on by one thread, rung by any; `close` it when nobody rings any more."""
+    """Waited on by one thread as a file is, rung by any; `close` it when nobody rings any more."""
 
     def __init__(self) -> None:
         self._here, self._there = socket.socketpair()
@@ -24,7 +24,7 @@ class Doorbell:
         return self._here.fileno()
 
     def answer(self) -> bool:
-        """Whether somebody rang, forgetting about it."""
+        """Whether somebody rang since the last answer."""
         rang = False
         with suppress(BlockingIOError):
             while self._here.recv(4096):

@@ -39,9 +39,9 @@ class Variables:
             if error.path == path or error.path.startswith((f"{path}.", f"{path}[")):
                 return SettingsError(error.path, f"{error.reason} (from the environment's {name})")
         parts = ", ".join(name for path, name in self.names.items() if path.startswith(f"{error.path}."))
-        return (
-            SettingsError(error.path, f"{error.reason} (part of it is the environment's {parts})") if parts else error
-        )
+        if not parts:
+            return error
+        return SettingsError(error.path, f"{error.reason} (part of it is the environment's {parts})")
 
 
 def read_environment(environ: Mapping[str, str]) -> Variables:
