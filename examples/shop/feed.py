@@ -149,10 +149,10 @@ class Feeder:
             raise RuntimeError(f"the web node refuses the report: {reason_in(answer)}")
         return True
 
-    def _post(self, client: httpx.Client, address: str, body: Mapping[str, object]) -> httpx.Response | None:
+    def _post(self, client: httpx.Client, path: str, body: Mapping[str, object]) -> httpx.Response | None:
         """None when no answer comes. Raises RuntimeError for one that no repeat would mend: the node is broken."""
         try:
-            answer = client.post(address, content=json.dumps(body))
+            answer = client.post(path, content=json.dumps(body))
         except httpx.TransportError as error:
             self.trouble = f"the web node does not answer: {error}"
             return None

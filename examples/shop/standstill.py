@@ -10,10 +10,10 @@ from examples.shop.places import Places, near, write_whole
 from examples.shop.progress import Show
 
 QUIET_SECONDS = 8.0
-"""As long as a killed worker's jobs wait for the end of their lease: that is no trouble."""
+"""So long a killed worker's jobs wait for the end of their lease, which is no trouble."""
 AGAIN_SECONDS = 15.0
 ROOM = 64 * 1024
-"""Bytes that must find room on the disk: less is no use to a database."""
+"""Bytes that are written to see whether the disk has room; a database is stuck with less."""
 
 
 class GaveUp(Exception):
@@ -33,7 +33,7 @@ class Standstill:
         self._since = self._said = time.monotonic()
 
     def look(self, progress: int, trouble: str | None) -> None:
-        """Tell what keeps the run when `progress` has not grown for a while; `trouble` is known. Raises GaveUp."""
+        """Say why when `progress` has not grown for a while; `trouble` is a cause that is known. Raises GaveUp."""
         now = time.monotonic()
         if progress > self._progress:
             self._progress, self._since, self._said = progress, now, now + QUIET_SECONDS - AGAIN_SECONDS
@@ -49,7 +49,7 @@ class Standstill:
             yield f"  {one}"
 
     def _of_the_disk(self) -> Iterator[str]:
-        """What becomes of a file that is written where the run writes."""
+        """The first folder of the run that a file cannot be written to, and why; nothing when all can."""
         for folder in (self._places.root, *self._places.folders()):
             try:
                 _try_to_write(folder)
@@ -68,7 +68,7 @@ class Standstill:
 
 
 def _try_to_write(folder: Path) -> None:
-    """Raises OSError."""
+    """Raises OSError when a file of `ROOM` bytes cannot be written to the folder."""
     probe = folder / "room"
     write_whole(probe, bytes(ROOM))
     probe.unlink()

@@ -3,8 +3,8 @@
     python -m examples.shop.web --port 8000      or any ASGI server: examples.shop.web:app
 
     POST /orders       an order as JSON: 201 taken, 200 taken before, 400 no JSON, 408 too slow, 409 another order has
-                       its number or its Idempotency-Key, 413 too long, 415 no JSON by its own word,
-                       422 a bad order, 503 closed: come again after Retry-After
+                       its number or its Idempotency-Key, 413 too long, 415 another Content-Type than
+                       JSON, 422 a bad order, 503 closed: come again after Retry-After
     GET  /orders/A1    the order, and what its jobs are at
     POST /reports      {"name": "sales"}: enqueues a report, once for each name
     GET  /             what there is
@@ -125,7 +125,7 @@ def _is_number(text: str) -> bool:
 
 
 async def _body(request: Request) -> bytes:
-    """Raises Refusal. A request may leave out what it holds, but not say that it is something else."""
+    """Raises Refusal. A request without a Content-Type is taken as JSON."""
     kind = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
     if kind != JSON:
         raise Refusal(415, f"the Content-Type must be {JSON}")
@@ -193,7 +193,7 @@ app = Starlette(
     },
     lifespan=_lifespan,
 )
-app.router.redirect_slashes = False  # an address that is not there is told, not guessed
+app.router.redirect_slashes = False  # a path that is not there is a 404, no redirect to one that is
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
