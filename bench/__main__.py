@@ -1,6 +1,7 @@
 """The figures that show whether the structure is right, beside the fastest peers on the same store in the same run.
 
-    python -m bench --peer-python PATH [--store postgres|sqlite|mariadb|redis] [--quick] [--runs N] [--json FILE]
+    python -m bench --peer-python PATH [--store postgres|sqlite|mariadb|redis] [--quick] [--enqueue] [--runs N]
+                    [--json FILE]
 
 Prints each run, a table of medians, and which expectation holds. Exits 1 if one does not. With --enqueue, only how many
 jobs a second are enqueued one at a time, and how many times each peer's rate that is.
