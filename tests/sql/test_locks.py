@@ -160,3 +160,14 @@ def test_an_engine_of_our_own_is_no_less_patient(engine: Engine, open_parts: Cal
     assert parts.queue.ack(stuck)
     parts.queue.close()
     own.dispose()
+
+
+@pytest.mark.parametrize("others", [1, 16, 60])
+def test_a_batch_waits_for_no_row_of_another_however_much_of_the_table_it_is(locking: Parts, others: int) -> None:
+    """Where most rows are to be deleted, a planner would rather read them all, and wait for each that is locked."""
+    stuck, *claims = claimed(locking, 1 + others)
+    with locked(locking, stuck):
+        began = time.monotonic()
+        assert locking.queue.settle([end(claim) for claim in claims]) == [Answer.APPLIED] * others
+        assert time.monotonic() - began < 9, "less than an engine waits for a lock"
+    assert locking.rows() == (1, others)

@@ -12,6 +12,7 @@ from sqlalchemy import (
     CursorResult,
     Delete,
     Engine,
+    Executable,
     Index,
     Insert,
     Integer,
@@ -100,6 +101,10 @@ class Dialect(Protocol):
 
     def by_id(self, statement: Locking, table: Table) -> Locking:
         """The statement, bound to find its rows by their ids: a scan would wait for rows that it does not want."""
+        ...
+
+    def by_ids(self, removal: Delete, table: Table) -> Executable:
+        """The delete of the rows among `ids`, bound likewise, whatever part of the table they are."""
         ...
 
     def by_index(self, statement: Locking, index: Index) -> Locking:
@@ -194,6 +199,9 @@ class Planned:
 
     def by_id(self, statement: Locking, table: Table) -> Locking:
         return statement
+
+    def by_ids(self, removal: Delete, table: Table) -> Executable:
+        return removal
 
     def by_index(self, statement: Locking, index: Index) -> Locking:
         return statement

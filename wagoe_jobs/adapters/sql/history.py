@@ -39,7 +39,7 @@ class History:
             q.id == bindparam("p_id", type_=q.id.type)
         )
         self._copy = Many(insert(db.tables.store).from_select(list(values), rows), db.engine.dialect)
-        self._remove = db.dialect.by_id(delete(db.tables.queue).where(db.dialect.among(q.id)), db.tables.queue)
+        self._remove = db.dialect.by_ids(delete(db.tables.queue).where(db.dialect.among(q.id)), db.tables.queue)
 
     def move(self, conn: Connection, ends: Sequence[Mapping[str, Any]]) -> None:
         """Move each row that an `end` names. Raises Conflict when one has gone since it was read."""

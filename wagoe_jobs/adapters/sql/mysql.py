@@ -20,6 +20,7 @@ from sqlalchemy import (
     CursorResult,
     Delete,
     Engine,
+    Executable,
     Index,
     Insert,
     Integer,
@@ -43,7 +44,7 @@ from wagoe_jobs.adapters.sql.exchange import PortableExchange
 from wagoe_jobs.adapters.sql.many import Together
 from wagoe_jobs.adapters.sql.mysql_enqueue import OWN, MarkedEnqueuer
 from wagoe_jobs.adapters.sql.mysql_exchange import JoinedExchange
-from wagoe_jobs.adapters.sql.mysql_hints import hinted
+from wagoe_jobs.adapters.sql.mysql_hints import hinted, joined_removal
 from wagoe_jobs.adapters.sql.mysql_packets import USUAL, characters, too_long
 from wagoe_jobs.adapters.sql.tables import Shape, Tables
 from wagoe_jobs.errors import NotATransaction, SettingsError
@@ -120,6 +121,10 @@ class MySQL:
 
     def by_id(self, statement: Locking, table: Table) -> Locking:
         return hinted(statement, table, f"{table.name}_id")
+
+    def by_ids(self, removal: Delete, table: Table) -> Executable:
+        # where nothing skips what is locked, there is no JSON to join with either, and the server may read all rows
+        return joined_removal(table, f"{table.name}_id") if self.skips_locked else self.by_id(removal, table)
 
     def by_index(self, statement: Locking, index: Index) -> Locking:
         assert index.table is not None

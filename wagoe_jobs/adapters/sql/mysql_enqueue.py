@@ -43,7 +43,7 @@ class MarkedEnqueuer:
         self._insert = Together(rows, db.engine.dialect)
         marked = select(q.c.id, s.c.id).select_from(q.outerjoin(s, s.c.id == q.c.id))
         self._marked = db.dialect.by_id(marked.where(db.dialect.among(q.c.id), q.c.last_token == mark), q)
-        self._take_out = db.dialect.by_id(delete(q).where(db.dialect.among(q.c.id)), q)
+        self._take_out = db.dialect.by_ids(delete(q).where(db.dialect.among(q.c.id)), q)
         self._probe = Together(_probe(db), db.engine.dialect)
         ended = select(s.c.id).where(db.dialect.among(s.c.id), func.coalesce(s.c.token, "") != mark)
         self._not_ours = ended.with_hint(s, "FORCE INDEX (PRIMARY)").with_for_update()

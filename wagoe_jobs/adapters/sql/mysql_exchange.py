@@ -67,7 +67,7 @@ class JoinedExchange:
         self._past_locks = PastLocks(db)
         self._copy = _copy(db)
         q, now = db.tables.queue, db.dialect.now()
-        self._remove = db.dialect.by_id(delete(q).where(db.dialect.among(q.c.id)), q)
+        self._remove = db.dialect.by_ids(delete(q).where(db.dialect.among(q.c.id)), q)
         size = db.dialect.octets(q.c.payload)
         short = case((size <= _INLINE, q.c.payload))
         ready = (
