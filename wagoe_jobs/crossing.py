@@ -111,14 +111,14 @@ class Crossing:
         answers, claims = done
         self._answered(batch, answers)
         self._keeper.hold(claims)
-        self._offer_aside()
-        self._offer_locked()
         self.next_is_alone = bool(ahead and claims and claims[0].abandoned)
         if self.next_is_alone:
             self._rest += claims
             self.hand_back_rest()
-            return 0
-        self.ready.extend(zip(claims, repeat(sent_us)))
+            claims = ()
+        self.ready.extend(zip(claims, repeat(sent_us)))  # before the store is asked more: another slot may be free
+        self._offer_aside()
+        self._offer_locked()
         return len(claims)
 
     def settle(self) -> bool:

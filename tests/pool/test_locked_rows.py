@@ -11,9 +11,13 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from tests.pool.conftest import OpenHouse
+from tests.pool.faulty import FaultyQueue, healthy
 from tests.pool.house import House, Ledger, until
 from tests.pool.test_faults import OFTEN, Said
 from wagoe_jobs.core.job import Status
+from wagoe_jobs.crossing import Crossing
+from wagoe_jobs.lease import LeaseKeeper
+from wagoe_jobs.ports import Settlement
 
 STORES = ("postgres", "mariadb")
 
@@ -85,3 +89,20 @@ def test_a_stop_does_not_wait_for_the_lock_and_the_job_runs_again(open_house: Op
     with house.pool({"work": held.work}, count=2, **OFTEN):
         assert house.ended(stuck).status is Status.COMPLETED
     assert ledger.runs() == {"0": 2}
+
+
+def test_new_claims_do_not_wait_until_the_locked_one_has_been_offered_again(house: House) -> None:
+    queue = FaultyQueue(house.queue, healthy)
+    crossing = Crossing(queue, "default", "w", LeaseKeeper(house.queue, "k"), 1)  # type: ignore[arg-type]
+    stuck = house.enqueue()
+    assert crossing.exchange(1) == 1
+    with locked(house, stuck):
+        crossing.finished.append(Settlement(crossing.ready.popleft()[0], Status.COMPLETED))
+        assert crossing.exchange(1) == 0
+        house.enqueue_numbers(2)
+        until(lambda: crossing.has_rest)
+        seen: list[int] = []
+        queue.plan = lambda name, _: seen.append(len(crossing.ready)) if name == "settle" else None
+        assert crossing.exchange(2) == 2
+        assert seen == [2]
+        assert crossing.unsettled == 1
