@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from bench.drain import Contender, Drain, drain
+from bench.drain import Contender, Run, drain
 from bench.fields import HANDLER_MS, SLOTS, Field, fields
 from bench.singly import singly
 
@@ -31,7 +31,7 @@ def main() -> int:
     options = _options()
     known = fields(options.peer_python)
     sizes, times = (SIZES[:1], 1) if options.quick else (SIZES, options.runs)
-    runs: list[Drain] = []
+    runs: list[Run] = []
     failed = 0
     for name in options.store or NAMES:
         runs += _enqueued(known[name], options.runs)
@@ -45,7 +45,7 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def _enqueued(field: Field, times: int) -> list[Drain]:
+def _enqueued(field: Field, times: int) -> list[Run]:
     """Single enqueues of a store, printed as medians; nothing is expected of them."""
     with field.opened() as url:
         runs = list(singly((field.ours, *field.peers), field.name, url, SINGLE_JOBS, times))
@@ -56,7 +56,7 @@ def _enqueued(field: Field, times: int) -> list[Drain]:
     return runs
 
 
-def _measured(field: Field, sizes: Sequence[int], times: int) -> tuple[list[Drain], float]:
+def _measured(field: Field, sizes: Sequence[int], times: int) -> tuple[list[Run], float]:
     """All drains of a store, each contender in turn so that they share whatever else the machine does."""
     with field.opened() as url:
         contenders = (field.ours, *field.peers)
@@ -65,14 +65,14 @@ def _measured(field: Field, sizes: Sequence[int], times: int) -> tuple[list[Drai
     return runs, slow.rate / (SLOTS * 1000 / HANDLER_MS)
 
 
-def _round(field: Field, contenders: Sequence[Contender], url: str, jobs: int) -> Iterator[Drain]:
+def _round(field: Field, contenders: Sequence[Contender], url: str, jobs: int) -> Iterator[Run]:
     for contender in contenders:
         run = drain(contender, field.name, url, jobs)
         print(f"{run.store:10} {run.contender:12} {jobs:7,} jobs  {run.rate:9,.0f}/s", flush=True)
         yield run
 
 
-def _medians(runs: Sequence[Drain]) -> Medians:
+def _medians(runs: Sequence[Run]) -> Medians:
     found: dict[tuple[str, int], list[float]] = {}
     for run in runs:
         found.setdefault((run.contender, run.jobs), []).append(run.rate)

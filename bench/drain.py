@@ -32,7 +32,9 @@ class Contender:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drain:
+class Run:
+    """So many jobs drained, or enqueued one at a time, by one contender."""
+
     contender: str
     store: str
     jobs: int
@@ -44,7 +46,7 @@ class Drain:
         return self.jobs / self.seconds
 
 
-def drain(contender: Contender, store: str, url: str, jobs: int, *options: str) -> Drain:
+def drain(contender: Contender, store: str, url: str, jobs: int, *options: str) -> Run:
     """Fill the store at `url` and let one process of `contender` empty it."""
     call(contender, url, "reset")
     call(contender, url, "fill", str(jobs))
@@ -59,7 +61,7 @@ def drain(contender: Contender, store: str, url: str, jobs: int, *options: str) 
             worker.wait()
         times = calls(Path(folder))
     end = times[-1] if empty is None else empty
-    return Drain(contender=contender.name, store=store, jobs=jobs, seconds=end - times[0])
+    return Run(contender=contender.name, store=store, jobs=jobs, seconds=end - times[0])
 
 
 def _await_empty(contender: Contender, url: str, worker: "subprocess.Popen[bytes]") -> float | None:
