@@ -24,14 +24,14 @@ from wagoe_jobs.cli.options import (
     UntilOption,
 )
 from wagoe_jobs.cli.output import Output, complain
-from wagoe_jobs.cli.pages import Look, list_page, on_its_own, page_of
+from wagoe_jobs.cli.pages import Listing, list_page, on_its_own, page_of
 from wagoe_jobs.cli.progress import Ended
 from wagoe_jobs.cli.shown import counted
 from wagoe_jobs.core.job import Status
 from wagoe_jobs.ports import JobFilter, JobStats
 
 failed_app = typer.Typer(help="List dead letters and retry them.", rich_markup_mode=None)
-DEAD_LETTERS = Look(shown.show_dead_letters, "there are no dead letters")
+DEAD_LETTERS = Listing(shown.show_dead_letters, "there are no dead letters")
 
 
 @failed_app.callback(invoke_without_command=True)

@@ -27,11 +27,11 @@ from wagoe_jobs.cli.options import (
     UntilOption,
 )
 from wagoe_jobs.cli.output import Output, complain
-from wagoe_jobs.cli.pages import Look, list_page, on_its_own
+from wagoe_jobs.cli.pages import Listing, list_page, on_its_own
 from wagoe_jobs.core.job import Job
 
 jobs_app = typer.Typer(help="Look at jobs, retry and cancel them.", rich_markup_mode=None)
-JOBS = Look(shown.show_jobs, "there are no such jobs")
+JOBS = Listing(shown.show_jobs, "there are no such jobs")
 
 
 @jobs_app.callback(invoke_without_command=True)

@@ -14,7 +14,7 @@ from wagoe_jobs.core.job import Job
 from wagoe_jobs.ports import JobFilter, Page, Runtime
 
 
-class Look(NamedTuple):
+class Listing(NamedTuple):
     """How jobs look to people, and what is said where there are none."""
 
     show: Callable[[Sequence[Job], Output], None]
@@ -23,7 +23,7 @@ class Look(NamedTuple):
 
 def list_page(
     ctx: typer.Context,
-    look: Look,
+    listing: Listing,
     wanted: JobFilter,
     limit: int,
     cursor: str | None,
@@ -34,7 +34,7 @@ def list_page(
     """Open the store and tell one page of it. What would print the next page is told on stderr."""
     with open_store(target, settings) as runtime:
         page = page_of(runtime, wanted, limit, cursor)
-    _answer(ctx, page, look, as_json)
+    _answer(ctx, page, listing, as_json)
 
 
 def page_of(runtime: Runtime, wanted: JobFilter, limit: int, cursor: str | None) -> Page:
@@ -54,15 +54,15 @@ def on_its_own(ctx: typer.Context, *given: object) -> bool:
     return False
 
 
-def _answer(ctx: typer.Context, page: Page, look: Look, as_json: bool) -> None:
+def _answer(ctx: typer.Context, page: Page, listing: Listing, as_json: bool) -> None:
     output = Output(as_json=as_json)
     if as_json:
         output.document(documents.page_document(page))
         return
     if page.jobs:
-        look.show(page.jobs, output)
+        listing.show(page.jobs, output)
     else:
-        output.line(look.none)
+        output.line(listing.none)
     if page.cursor:
         complain(f"there are more: {_next_command(ctx, page.cursor)}")
 
