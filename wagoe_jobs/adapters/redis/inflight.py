@@ -1,4 +1,7 @@
-"""What happens to claims apart from settling them: renewal, interruption, hand-back, reclaim; and old history's end."""
+"""What happens to claims apart from settling them: renewal, interruption, hand-back, reclaim.
+
+Reclaim also removes history that has been kept for its time.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -45,14 +48,14 @@ class InFlight:
             Reclaimed(id, type, queue, int(abandoned), buried == "1") for id, type, queue, abandoned, buried in jobs
         ]
 
+    def close(self) -> None:
+        self._renewal.close()
+
     def _sweep(self) -> None:
         """Remove jobs that have been kept for their time, in short steps."""
         for _ in range(SWEEPS):
             if not self._redis.run(script("sweep")):
                 break
-
-    def close(self) -> None:
-        self._renewal.close()
 
 
 def _once(claims: Sequence[Claim]) -> list[Claim]:

@@ -65,7 +65,7 @@ class RedisJobStats:
         return history[: max(0, limit)]
 
     def _of(self, queues: Sequence[str]) -> list[_Counted]:
-        """All of one moment."""
+        """The counts of these queues, all of one moment."""
         counts = script("queue_stats")
         if len(queues) == 1:
             replies = [self._redis.run(counts, queues[0], SAMPLE)]

@@ -1,6 +1,6 @@
 -- The names of all keys, as keys.py spells them.
 
-local call = redis.call
+local call = redis.call  -- for what is done for each job of a batch: found without a look into a table
 local P = string.sub(KEYS[1], 1, -4)
 local PRIORITIES = {[0] = 'critical', 'high', 'normal', 'low'}
 
@@ -16,7 +16,6 @@ local K = {
   recurring = P .. 'recurring',
   ticker = P .. 'ticker',
 }
-
 
 local named, name_of_job
 
