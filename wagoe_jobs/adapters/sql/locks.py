@@ -42,7 +42,7 @@ class PastLocks:
         settlements: Sequence[Settlement],
         send: Callable[[Sequence[Settlement]], tuple[Answers, Sequence[Claim]]],
     ) -> tuple[Answers, Sequence[Claim]]:
-        """What `send` settles and claims; where it raises Locked, it is left the claims, and this settles."""
+        """What `send` settles and claims. Where it raises Locked, `settle` settles, and `send` only claims."""
         if not self._knows(settlements):
             try:
                 return send(settlements)
