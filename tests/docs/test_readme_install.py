@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import wheels
 from tests.docs.test_pages import README, ROOT, commands
 
-pytestmark = pytest.mark.timeout(400)  # the first time, what is required is fetched
+pytestmark = pytest.mark.timeout(400)  # the first time, what it requires is fetched
 CLONE = ("wagoe_jobs", "pyproject.toml", "README.md", "LICENSE")
 """What of a clone is needed to install it."""
 MSGPACK = "import msgpack; print(msgpack.version)"
@@ -25,7 +26,7 @@ def test_it_installs_and_msgpack_can_be_put_back(tmp_path: Path):
         (shutil.copytree if source.is_dir() else shutil.copy)(source, clone / name)
     venv.create(home, with_pip=True)
     path = f"{home / 'bin'}:{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "PIP_CONSTRAINT": str(ROOT / ".ci" / "requirements.lock")}
+    environment = {**wheels.environment(), "PATH": path}
 
     def typed(*command: str) -> str:
         done = subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, check=False)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests import wheels
 from tests.docs.test_readme_install import CLONE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,7 +37,8 @@ class Reader:
         self.said = ""
         self.background: list[subprocess.Popen[str]] = []
         self._state = folder / "terminal.sh"
-        self._state.write_text(f"export PIP_CONSTRAINT={ROOT / '.ci' / 'requirements.lock'}\n")
+        wheels.fill()
+        self._state.write_text("".join(f"export {name}='{value}'\n" for name, value in wheels.OFFLINE.items()))
 
     def follow(self, block: Block) -> None:
         match block.kind:
