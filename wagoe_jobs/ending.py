@@ -5,7 +5,8 @@ it, and a stop must not: it then leaves that thread, and the jobs to their lease
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from datetime import timedelta
 from threading import Thread
 from time import monotonic, sleep
@@ -83,6 +84,20 @@ class Ending:
             log.warning("%d handlers still run: their jobs are left to be reclaimed, uncharged", held)
         except JobsError as exc:
             log.error("%d handlers still run, and their jobs could not be marked: %s", len(claims), exc)
+
+
+def in_thread(work: Callable[[], bool], name: str) -> "Future[bool]":
+    """Begin with it in a thread of that name: what it answers or raises."""
+    future: Future[bool] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as exc:  # noqa: BLE001 - raised to whoever waits for it
+            future.set_exception(exc)
+
+    Thread(target=run, name=name, daemon=True).start()
+    return future
 
 
 def _batches(claims: Sequence[Claim]) -> Iterator[Sequence[Claim]]:

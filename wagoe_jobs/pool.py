@@ -10,10 +10,12 @@ A pool outlives whatever its store does; it cannot interrupt a handler that does
 
 import logging
 from collections.abc import Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
-from threading import Lock
+from functools import partial
+from threading import RLock
 from time import monotonic
 from types import TracebackType
 from typing import Self
@@ -22,7 +24,7 @@ from wagoe_jobs.core.job import checked_name
 from wagoe_jobs.core.outcome import Patience
 from wagoe_jobs.core.retry import Backoff
 from wagoe_jobs.crossing import Crossing
-from wagoe_jobs.ending import Ending
+from wagoe_jobs.ending import Ending, in_thread
 from wagoe_jobs.errors import InvalidJob, WiringError
 from wagoe_jobs.heartbeat import Heartbeat
 from wagoe_jobs.housekeeping import Housekeeper
@@ -98,9 +100,9 @@ class WorkerPool:
         self._reclaim_interval = reclaim_interval
         self._shutdown_timeout = shutdown_timeout
         self._loop = LoopThread(f"wagoe-{self.queues[0]}") if virtual_threads else None
-        self._changing = Lock()
+        self._changing = RLock()  # a signal may call `stop` where it interrupts `start`, or another `stop`
         self._started = False
-        self._stopped = False
+        self._closing: Future[bool] | None = None
         self._lanes: Sequence[Lane] = ()
         self._helpers = ExitStack()
         self._housekeeper: Housekeeper | None = None
@@ -124,23 +126,34 @@ class WorkerPool:
             if self.count:
                 self._warn_if_idle()
                 self._open()
+                if self._closing is not None:  # a signal stopped us meanwhile
+                    self._close(timedelta(0))
 
     def stop(self, timeout: timedelta | None = None) -> bool:
         """Claim no more, let handlers end within `timeout`, settle them; whether all of it was done in time.
 
         Unstarted claims go back to their places. What still runs after that keeps its claim until the lease
         ends, is marked so that this is not charged to it, and can report nothing any more. A pool that was
-        not started, or was stopped before, stops at once.
+        not started stops at once; whoever stops one that is stopping, or has, gets the same answer.
         """
+        closing = self._begin_stop(timeout)
+        return closing is None or closing.result()
+
+    def begin_stop(self, timeout: timedelta | None = None) -> None:
+        """Begin with all that `stop` does, which then only waits for it: so several pools end together."""
+        self._begin_stop(timeout)
+
+    def _begin_stop(self, timeout: timedelta | None) -> "Future[bool] | None":
         with self._changing:
-            if self._stopped or not self._started:
-                return True
-            self._stopped = True
-            return self._close(self._shutdown_timeout if timeout is None else timeout)
+            if self._closing is None and self._started:
+                given = self._shutdown_timeout if timeout is None else timeout
+                # not in the caller's: it may be the thread of a handler, or of the loop that is to be closed
+                self._closing = in_thread(partial(self._close, given), f"wagoe-{self.queues[0]}-closing")
+            return self._closing
 
     def status(self) -> PoolStatus:
         lanes = [lane.status() for lane in self._lanes]
-        return PoolStatus(running=self._started and not self._stopped, count=self.count, lanes=lanes)
+        return PoolStatus(running=self._started and self._closing is None, count=self.count, lanes=lanes)
 
     def work_one(self) -> bool:
         """Run one job in this thread, from the first queue that has one; False when none was ready."""

@@ -1,7 +1,7 @@
 """Resources that keep to their order: opened once, and after their stop only by a boot."""
 
 from threading import RLock
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from dependency_injector import providers
 
@@ -38,8 +38,21 @@ class Opened(providers.Resource[Any]):
         return super().shutdown()  # without the lock: it may wait for a handler that asks for this very resource
 
 
+@runtime_checkable
+class Stoppable(Protocol):
+    """What can be told of its stop before somebody waits for it."""
+
+    def begin_stop(self) -> None: ...
+
+
 class Consuming(Opened):
     """What runs handlers, which may use anything: it starts last and stops first."""
+
+    def begin_stop(self) -> None:
+        """Let it begin to stop, where it is open and can be told: `shutdown` then waits for what is left of that."""
+        opened = self() if self.initialized else None
+        if isinstance(opened, Stoppable):
+            opened.begin_stop()
 
 
 def _label(provider: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from dependency_injector import providers
 
 from wagoe_jobs.errors import WiringError
-from wagoe_jobs.node.resources import Opened
+from wagoe_jobs.node.resources import Consuming, Opened
 from wagoe_jobs.node.system import AnyProvider, AnyResource, System
 
 log = logging.getLogger("wagoe_jobs")
@@ -63,7 +63,7 @@ async def stop_async(system: System, started: Sequence[AnyResource]) -> None:
 
 
 def _stop_each(system: System, started: Sequence[AnyResource]) -> list[BaseException]:
-    errors: list[BaseException] = []
+    errors = _begin_stops(system, started)
     for step in reversed(started):
         _note("stopping", system, step)
         try:
@@ -75,7 +75,7 @@ def _stop_each(system: System, started: Sequence[AnyResource]) -> list[BaseExcep
 
 
 async def _stop_each_async(system: System, started: Sequence[AnyResource]) -> list[BaseException]:
-    errors: list[BaseException] = []
+    errors = _begin_stops(system, started)
     for step in reversed(started):
         _note("stopping", system, step)
         try:
@@ -83,6 +83,18 @@ async def _stop_each_async(system: System, started: Sequence[AnyResource]) -> li
         except BaseException as error:  # noqa: BLE001 - as above
             _stop_failed(system, step, error, errors)
     system.forget(started)
+    return errors
+
+
+def _begin_stops(system: System, started: Sequence[AnyResource]) -> list[BaseException]:
+    """Tell all that consumes at once: the times that they take to end do not add up then."""
+    errors: list[BaseException] = []
+    for step in reversed(started):
+        try:
+            if isinstance(step, Consuming):
+                step.begin_stop()
+        except BaseException as error:  # noqa: BLE001 - as for the stops themselves
+            _stop_failed(system, step, error, errors)
     return errors
 
 
