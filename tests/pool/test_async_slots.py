@@ -25,7 +25,6 @@ from wagoe_jobs.pool import WorkerPool
 from wagoe_jobs.registry import handler
 from wagoe_jobs.worker import Worker
 
-pytestmark = pytest.mark.timed
 STORES = ("memory", "redis")  # as in test_async_behaviour
 
 Said = Callable[[], str]
@@ -78,6 +77,7 @@ class Awaited:
 
 
 @noisy
+@pytest.mark.timed
 def test_two_thousand_slots_sleep_side_by_side_in_a_handful_of_threads(room: House) -> None:
     asleep = most = ended = 0
 
@@ -103,6 +103,7 @@ def test_two_thousand_slots_sleep_side_by_side_in_a_handful_of_threads(room: Hou
 
 
 @noisy
+@pytest.mark.timed
 def test_both_kinds_of_handlers_share_the_slots(house: House) -> None:
     loops, threads = set(), set()
 
@@ -279,6 +280,7 @@ def test_a_handler_that_cancels_its_own_task_or_stops_the_loop_harms_no_other_jo
 
 
 @noisy
+@pytest.mark.timed
 def test_an_async_handler_is_cancelled_at_its_time_out_and_keeps_its_slot(house: House, ledger: Ledger) -> None:
     @handler("slow", timeout=0.1)
     async def slow(args: object) -> None:
@@ -334,6 +336,7 @@ def test_a_lost_thread_does_not_cost_a_slot(room: House) -> None:
 
 
 @noisy
+@pytest.mark.timed
 def test_a_blocked_loop_costs_no_lease_and_is_reported_by_the_handlers_name(
     open_house: OpenHouse, ledger: Ledger, said: Said
 ) -> None:

@@ -21,7 +21,6 @@ from wagoe_jobs.crossing import Crossing
 from wagoe_jobs.lease import LeaseKeeper
 from wagoe_jobs.ports import BATCH_LIMIT
 
-pytestmark = pytest.mark.timed
 STORES = ("memory", "sqlite")
 
 
@@ -106,6 +105,7 @@ def test_claims_go_back_in_batches_and_those_that_did_not_later(house: House) ->
 
 
 @noisy
+@pytest.mark.timed
 @pytest.mark.fault(3)
 @pytest.mark.parametrize(("slots", "lease_ms"), [(20, 300), (2_000, 2_000)])
 def test_no_two_renewals_are_further_apart_than_half_the_lease(
