@@ -15,6 +15,7 @@ from wagoe_jobs.core.clean import clean
 from wagoe_jobs.core.codec import PAYLOAD_LIMIT, encode_error, encode_value
 from wagoe_jobs.core.job import ErrorInfo, Job, Status, park, retry
 from wagoe_jobs.core.outcome import (
+    MESSAGE_LIMIT,
     Bury,
     Discard,
     End,
@@ -86,16 +87,16 @@ def tidied(result: Result) -> Result:
         case Failure():
             return replace(
                 result,
-                message=text_of(result.message),
+                message=text_of(result.message, MESSAGE_LIMIT),
                 type=text_of(result.type),
                 exception_class=None if result.exception_class is None else text_of(result.exception_class),
                 stacktrace=None if result.stacktrace is None else text_of(result.stacktrace),
                 details=_details(result.details),
             )
         case Retry(after, reason):
-            return Retry(after, text_of(reason))
+            return Retry(after, text_of(reason, MESSAGE_LIMIT))
         case Discard(reason):
-            return Discard(text_of(reason))
+            return Discard(text_of(reason, MESSAGE_LIMIT))
         case Success(value):
             return result if (unrun := _unrun(value)) is None else unrun
         case Snooze() | Missing():
