@@ -24,6 +24,8 @@ from wagoe_jobs.worker import Worker
 
 pytestmark = pytest.mark.timed
 SHORT = timedelta(milliseconds=300)
+KEPT = timedelta(milliseconds=1500)
+"""A lease that is kept on a busy machine, too: a flush of its disk may take most of a second by itself."""
 
 
 @noisy
@@ -57,14 +59,15 @@ def test_no_two_renewals_of_a_claim_are_further_apart_than_half_the_lease(open_h
     assert max(gaps) <= 150_000
 
 
+@noisy
 @pytest.mark.fault(2, 3)
 @pytest.mark.parametrize("slots", [1, 3])
 def test_a_job_longer_than_its_lease_runs_once(open_house: OpenHouse, ledger: Ledger, slots: int) -> None:
-    house = open_house(SHORT)
+    house = open_house(KEPT)
 
     def sleep(args: dict[str, int]) -> None:
         ledger.note(args["n"])
-        time.sleep(1)
+        time.sleep(2)
 
     house.enqueue_numbers(slots)
     often = timedelta(milliseconds=30)
@@ -77,9 +80,9 @@ def test_a_job_longer_than_its_lease_runs_once(open_house: OpenHouse, ledger: Le
 
 
 def test_a_single_worker_renews_too(open_house: OpenHouse) -> None:
-    house = open_house(SHORT)
+    house = open_house(KEPT)
     id = house.enqueue()
-    with Worker(house.runtime, Registry({"work": lambda args: time.sleep(0.8)})) as worker:
+    with Worker(house.runtime, Registry({"work": lambda args: time.sleep(2)})) as worker:
         ended = threading.Event()
         reclaimed: list[object] = []
 
