@@ -2,9 +2,10 @@
 
 A claim is renewed every third of the lease from `hold` until `release`, during shutdown too. The handler has
 no part in it. An error is not an answer: it is tried again soon, and the claims count as held. What this
-cannot do is help a process whose threads do not get to run for half a lease.
+cannot do is help a process whose threads do not get to run for most of a lease; it says so.
 """
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from threading import Event, Thread
@@ -12,8 +13,10 @@ from time import monotonic
 from types import TracebackType
 from typing import Self
 
-from wagoe_jobs.outage import Outage, part_from
+from wagoe_jobs.outage import REMINDER, Outage, part_from
 from wagoe_jobs.ports import Claim, Hold, LeasedJobQueue
+
+log = logging.getLogger("wagoe_jobs")
 
 CHUNK = 1000
 """The most claims of one renewal call: a bound for the statement, not for what can be held."""
@@ -33,6 +36,7 @@ class LeaseKeeper:
         self.news: dict[str, tuple[Claim, Hold]] = {}
         """Claims that are lost or to be cancelled, by job id: mostly empty, which is what hot paths ask."""
         self._renewed = 0.0
+        self._said_late = -REMINDER
         self._closing = Event()
         self._told = 0.0
         self._outage = Outage("renewing leases", longest=min(2.0, self._lease / 12))
@@ -106,7 +110,7 @@ class LeaseKeeper:
     def _keep(self) -> None:
         period = self._lease / 3
         due = monotonic() + period
-        while not self._closing.wait(max(0.0, due - monotonic())):
+        while self._waited_until(due):
             began = monotonic()
             try:
                 self.renew()
@@ -114,3 +118,23 @@ class LeaseKeeper:
                 due = max(due, began - period / 4) + period  # from when it was due: pauses must not add up
             except Exception as exc:  # noqa: BLE001 - the loop outlives whatever a renewal meets
                 due = monotonic() + self._outage.failed(exc)
+
+    def _waited_until(self, due: float) -> bool:
+        """Wait for that second, and tell if it took far too long; False when nothing more is to be renewed."""
+        turn = max(due, monotonic())
+        if self._closing.wait(turn - monotonic()):
+            return False
+        now = monotonic()
+        if self._held and now - turn > self._lease / 3 and now - self._said_late > REMINDER:
+            self._said_late = now
+            self._say_late(now - turn)
+        return True
+
+    def _say_late(self, late: float) -> None:
+        log.warning(
+            "the leases of %d jobs are renewed %.1f s late, since this thread did not get to run. Others take such "
+            "jobs and run them again when %.1f s have passed since the last renewal. Either a handler kept the "
+            "interpreter to itself, as code in C may: run that in a process of its own; or the machine stood still "
+            "or is overloaded: give it less to do, or set a longer jobs.lease_ms",
+            *(len(self._held), late, self._lease),
+        )

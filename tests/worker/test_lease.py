@@ -1,5 +1,6 @@
 """Leases are renewed often enough, for as long as needed, whatever the store answers."""
 
+import ctypes
 import threading
 import time
 from collections import defaultdict
@@ -12,7 +13,7 @@ import pytest
 from tests.noise import noisy
 from tests.pool.conftest import OpenHouse
 from tests.pool.faulty import FaultyQueue, When, healthy
-from tests.pool.house import House, Ledger
+from tests.pool.house import House, Ledger, memory_house
 from tests.pool.test_pool import Gate
 from tests.until import until
 from wagoe_jobs.context import JobContext
@@ -196,3 +197,35 @@ def test_many_claims_are_renewed_in_calls_of_a_bounded_size(room: House) -> None
         keeper.hold(claims)
     keeper.renew()
     assert queue.calls["renew"] == 3
+
+
+@pytest.mark.parametrize("tasks", [False, True], ids=["threads", "tasks"])
+def test_a_renewal_that_comes_late_is_told_once(said: Callable[[], str], tasks: bool) -> None:
+    """Code in C keeps the interpreter to itself for longer than two thirds of the lease, time and again."""
+    held_up = ctypes.PyDLL(None).usleep
+
+    def handler(args: object) -> None:
+        for _ in range(3):
+            held_up(900_000)
+            time.sleep(0.05)
+
+    with memory_house(timedelta(seconds=1)) as house:
+        id = house.enqueue()
+        with house.pool({"work": handler}, virtual_threads=tasks, reclaim_interval=timedelta(hours=1)):
+            assert house.ended(id).status is Status.COMPLETED
+    assert (
+        said().count("the leases of 1 jobs are renewed 0.") + said().count("the leases of 1 jobs are renewed 1.") == 1
+    )
+    assert "when 1.0 s have passed since the last renewal" in said()
+
+
+def test_a_store_that_answers_late_is_not_told_as_a_late_renewal(said: Callable[[], str]) -> None:
+    with memory_house(timedelta(seconds=0.9)) as house:
+        house.enqueue()
+        queue = FaultyQueue(house.queue, healthy)
+        [claim] = house.queue.claim("default", "w", 1)
+        with LeaseKeeper(queue, "k") as keeper:  # type: ignore[arg-type]
+            keeper.hold([claim])
+            queue.plan = lambda name, call: time.sleep(0.8)
+            until(lambda: queue.calls["renew"] >= 4)
+    assert "late" not in said()
