@@ -201,6 +201,21 @@ def test_looking_never_makes_a_database(bare: Script, tmp_path: Path, command: t
     assert [file.name for file in tmp_path.iterdir()] == ["s.toml"]
 
 
+def test_sql_needs_no_folder_of_the_file(bare: Script, tmp_path: Path):
+    (tmp_path / "s.toml").write_text(f'[jobs]\nprovider="db"\n[jobs.db]\nurl="sqlite:///{tmp_path}/none/x.sqlite"\n')
+    assert "CREATE TABLE job_queue" in bare("db", "sql", "-s", str(tmp_path / "s.toml")).out
+    assert [file.name for file in tmp_path.iterdir()] == ["s.toml"]
+
+
+@pytest.mark.parametrize("command", [("jobs", "list"), ("db", "verify"), ("db", "upgrade"), ("check",)], ids=" ".join)
+def test_a_file_that_is_no_database_is_a_wrong_setting(bare: Script, tmp_path: Path, command: tuple[str, ...]):
+    (tmp_path / "diary").write_text("Dear diary, " * 100)
+    (tmp_path / "s.toml").write_text(f'[jobs]\nprovider="db"\n[jobs.db]\nurl="sqlite:///{tmp_path}/diary"\n')
+    told = bare(*command, "-s", str(tmp_path / "s.toml"))
+    assert told.code == 2
+    assert f"jobs.db: {tmp_path}/diary: file is not a database" in told.out + told.err
+
+
 def test_the_printed_sql_of_a_file_to_come_makes_what_is_needed(bare: Script, tmp_path: Path):
     (tmp_path / "s.toml").write_text(f'[jobs]\nprovider="db"\n[jobs.db]\nurl="sqlite:///{tmp_path}/none.sqlite"\n')
     printed = bare("db", "sql", "-s", str(tmp_path / "s.toml")).out

@@ -1,11 +1,9 @@
 """`wagoe-jobs db`: the tables of the db provider, made, printed and compared."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from sqlalchemy import Engine, create_engine
 
 from wagoe_jobs.adapters.sql import schema_ddl, upgrade_schema, verify_schema
 from wagoe_jobs.cli.checks import file_to_come
@@ -38,8 +36,8 @@ def upgrade(
 @db_app.command("sql")
 def print_sql(target: AppOption = None, settings: FilesOption = None, as_json: JsonOption = False) -> None:
     """Print the SQL that creates every table, for people who run it themselves."""
-    with open_database(target, settings) as (jobs, engine), _there_or_nowhere(engine) as asked:
-        text = schema_ddl(asked, schema=jobs.db.schema_name, table_prefix=jobs.db.table_prefix)
+    with open_database(target, settings, without_file=True) as (jobs, engine):
+        text = schema_ddl(engine, schema=jobs.db.schema_name, table_prefix=jobs.db.table_prefix)
     output = Output(as_json=as_json)
     if as_json:
         output.document({"sql": text})
@@ -64,16 +62,3 @@ def verify(target: AppOption = None, settings: FilesOption = None, as_json: Json
         raise typer.Exit(Exit.SCHEMA)
     if not as_json:
         output.line("the tables are as this version needs them")
-
-
-@contextmanager
-def _there_or_nowhere(engine: Engine) -> Iterator[Engine]:
-    """The engine; in place of one whose file is still to come, one in memory: asking must not make the file."""
-    if not file_to_come(engine):
-        yield engine
-        return
-    nowhere = create_engine("sqlite://")
-    try:
-        yield nowhere
-    finally:
-        nowhere.dispose()

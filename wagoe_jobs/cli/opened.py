@@ -4,12 +4,12 @@ From files alone no module is imported, so that jobs can be looked at where the 
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from typing import NamedTuple
 
 import typer
-from sqlalchemy import Engine
+from sqlalchemy import Engine, create_engine
 
 from wagoe_jobs.adapters.sql import connections_needed, open_engine
 from wagoe_jobs.cli.output import complain
@@ -76,22 +76,22 @@ def open_registry(target: str | None, files: Files) -> Iterator[Registry]:
 
 
 @contextmanager
-def open_database(target: str | None, files: Files) -> Iterator[tuple[JobsSettings, Engine]]:
-    """The settings and the engine of the db provider: the application's, or one made from jobs.db.url."""
+def open_database(
+    target: str | None, files: Files, *, without_file: bool = False
+) -> Iterator[tuple[JobsSettings, Engine]]:
+    """The settings and the engine of the db provider: the application's, or one made from jobs.db.url.
+
+    With `without_file`, SQLite is opened in memory: it tells of its SQL there too, and asked for a file it makes one.
+    """
     if not chosen(target, files):
         jobs = jobs_in(files)
-        with _engine_of(jobs) as engine:
+        with _engine_of(jobs, None, without_file) as engine:
             yield jobs, engine
         return
     part = jobs_part(container_at(target or ""))
     jobs = part.jobs()
-    with running(part, only=("engine",)):
-        lent = part.engine()
-        if isinstance(lent, Engine):
-            yield jobs, lent
-        else:
-            with _engine_of(jobs) as engine:
-                yield jobs, engine
+    with running(part, only=("engine",)), _engine_of(jobs, part.engine(), without_file) as engine:
+        yield jobs, engine
 
 
 def settings_of(target: str | None, files: Files) -> tuple[JobsSettings, Sequence[str] | None]:
@@ -123,15 +123,23 @@ def chosen(target: str | None, files: Files) -> bool:
     return bool(target)
 
 
-@contextmanager
-def _engine_of(jobs: JobsSettings) -> Iterator[Engine]:
+def _engine_of(jobs: JobsSettings, lent: object, without_file: bool) -> AbstractContextManager[Engine]:
+    if isinstance(lent, Engine):
+        return _closed(create_engine("sqlite://")) if without_file and lent.name == "sqlite" else nullcontext(lent)
     if jobs.provider != "db":
         raise SettingsError("jobs.provider", f"this needs provider = db, not {jobs.provider}")
     if jobs.db.url is None:
         raise SettingsError("jobs.db.url", "is needed here: no application lends its engine")
+    url = jobs.db.url.get_secret_value()
+    if without_file and url.startswith("sqlite:"):
+        return _closed(create_engine("sqlite://"))
     needed = connections_needed(len(jobs.workers.polled))
     timeout = timedelta(milliseconds=jobs.db.timeout_ms)
-    engine = open_engine(jobs.db.url.get_secret_value(), timeout=timeout, pool_size=max(10, needed))
+    return _closed(open_engine(url, timeout=timeout, pool_size=max(10, needed)))
+
+
+@contextmanager
+def _closed(engine: Engine) -> Iterator[Engine]:
     try:
         yield engine
     finally:

@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from wagoe_jobs.adapters.sql.dialect import Dialect, Verdict
 from wagoe_jobs.adapters.sql.tables import Tables
 from wagoe_jobs.clock import ClockOffset
-from wagoe_jobs.errors import BackendUnavailable, InvalidJob, JobsError, SchemaMismatch
+from wagoe_jobs.errors import BackendUnavailable, InvalidJob, JobsError, SchemaMismatch, SettingsError
 
 T = TypeVar("T")
 
@@ -234,6 +234,17 @@ def translating(dialect: Dialect) -> Iterator[None]:
 
 
 @contextmanager
+def opening(dialect: Dialect) -> Iterator[None]:
+    """Where a database is opened: what is set up wrong is a setting to correct, and no outage to wait for."""
+    try:
+        yield
+    except BackendUnavailable as exc:
+        if not isinstance(exc.__cause__, DBAPIError) or dialect.verdict(exc.__cause__) is not Verdict.SETUP:
+            raise
+        raise SettingsError("jobs.db", exc.reason) from exc.__cause__
+
+
+@contextmanager
 def refusing(path: str) -> Iterator[None]:
     """Tell the caller about a value that the database cannot store or compare; `path` says which it is."""
     try:
@@ -257,4 +268,4 @@ def translated(error: Exception, dialect: Dialect) -> JobsError | RefusedData:
         case Verdict.SCHEMA:
             return SchemaMismatch(f"{reason}: run `wagoe-jobs db upgrade`")
         case _:
-            return BackendUnavailable(BACKEND, reason)
+            return BackendUnavailable(BACKEND, dialect.advice(error) or reason)

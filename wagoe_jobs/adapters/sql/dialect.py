@@ -50,6 +50,8 @@ class Verdict(Enum):
     SCHEMA = auto()
     """A table or column is not there."""
     DUPLICATE = auto()
+    SETUP = auto()
+    """The database is there, but this user, name or file cannot be used: time mends nothing."""
     DOWN = auto()
     """The database did not answer, or cannot."""
 
@@ -155,6 +157,10 @@ class Dialect(Protocol):
         ...
 
     def verdict(self, error: DBAPIError) -> Verdict: ...
+
+    def advice(self, error: DBAPIError) -> str:
+        """Where the database is and what to do, for people; empty where the driver's words are all there is."""
+        ...
 
     def tell(self, conn: Connection, tables: Tables, queues: Iterable[str]) -> None:
         """Wake the pools of these queues at the commit, where the database can."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import URL, Engine
 
+from wagoe_jobs.adapters.sql.advice import place
 from wagoe_jobs.adapters.sql.dialect import Dialect
 from wagoe_jobs.adapters.sql.mysql import MySQL, bound_waits, mysql_options
 from wagoe_jobs.adapters.sql.postgres import PostgreSQL, bound_replies, postgres_options
@@ -17,11 +18,11 @@ def dialect_of(engine: Engine) -> Dialect:
     """The dialect of an engine. Raises SettingsError for a database that is not supported."""
     match engine.dialect.name:
         case "sqlite":
-            return SQLite()
+            return SQLite(place(engine.url))
         case "postgresql" if engine.dialect.driver == "psycopg":
-            return PostgreSQL()
+            return PostgreSQL(place(engine.url))
         case "mysql" | "mariadb" if engine.dialect.driver == "pymysql":
-            return MySQL()
+            return MySQL(place(engine.url))
         case name:
             raise unsupported(f"{name}+{engine.dialect.driver}")
 

@@ -6,7 +6,7 @@ from sqlalchemy import URL, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import AssertionPool, QueuePool, StaticPool
 
-from wagoe_jobs.adapters.sql.connections import Database, translated
+from wagoe_jobs.adapters.sql.connections import Database, opening, translated
 from wagoe_jobs.adapters.sql.dialects import connect_options, dialect_of, unsupported
 from wagoe_jobs.adapters.sql.tables import make_tables
 from wagoe_jobs.clock import ClockOffset
@@ -59,10 +59,11 @@ def open_database(
 ) -> Database:
     """The database behind an engine. Raises SettingsError, BackendUnavailable."""
     dialect = dialect_of(engine)
-    try:
-        qualified = dialect.schema(engine, schema)
-    except SQLAlchemyError as exc:
-        raise translated(exc, dialect) from exc
+    with opening(dialect):
+        try:
+            qualified = dialect.schema(engine, schema)
+        except SQLAlchemyError as exc:
+            raise translated(exc, dialect) from exc
     tables = make_tables(dialect.shape, qualified, table_prefix)
     return Database(engine=engine, dialect=dialect, tables=tables, clock_offset=clock_offset or ClockOffset())
 

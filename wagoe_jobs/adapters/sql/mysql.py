@@ -37,6 +37,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import mysql
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 
+from wagoe_jobs.adapters.sql.advice import MYSQL_SETUP, mysql_advice, sentence
 from wagoe_jobs.adapters.sql.connections import Conflict, Database, driver
 from wagoe_jobs.adapters.sql.dialect import Exchange, Locking, Verdict
 from wagoe_jobs.adapters.sql.enqueue import Enqueuer
@@ -73,7 +74,8 @@ class MySQL:
     it the key of the queue, a new place would write the same id into a unique index anew, which locks its neighbours.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, where: str = "") -> None:
+        self._where = where
         self.skips_locked = True
         self.shape = _shape("utf8mb4_bin")
         self._isolated = False
@@ -216,7 +218,11 @@ class MySQL:
             return Verdict.TOO_LONG
         if code in _DATA or isinstance(error, DataError | IntegrityError):
             return Verdict.DATA
-        return Verdict.DOWN
+        return Verdict.SETUP if code in MYSQL_SETUP else Verdict.DOWN
+
+    def advice(self, error: DBAPIError) -> str:
+        advice = mysql_advice(error.orig.args[0] if error.orig is not None and error.orig.args else None)
+        return advice and f"{self._where}: {sentence(error.orig)}: {advice}"
 
     def tell(self, conn: Connection, tables: Tables, queues: Iterable[str]) -> None:
         """Pools poll."""

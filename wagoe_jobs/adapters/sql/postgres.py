@@ -23,6 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, UUID, insert
 from sqlalchemy.exc import DataError, DBAPIError
 
+from wagoe_jobs.adapters.sql.advice import postgres_advice, postgres_login, sentence
 from wagoe_jobs.adapters.sql.connections import Database, driver
 from wagoe_jobs.adapters.sql.dialect import Exchange, Planned, Verdict
 from wagoe_jobs.adapters.sql.enqueue import Enqueuer
@@ -33,6 +34,8 @@ from wagoe_jobs.adapters.sql.wakeup import Listener, channel
 from wagoe_jobs.ports import WakeUp
 
 _ISOLATION = "READ COMMITTED"
+_SETUP = frozenset({"42501", "28000", "28P01", "3D000"})
+"""Rights, user, password, database."""
 
 
 class PostgreSQL(Planned):
@@ -44,7 +47,8 @@ class PostgreSQL(Planned):
 
     _notify = select(func.pg_notify(bindparam("channel", type_=Text), bindparam("queue", type_=Text)))
 
-    def __init__(self) -> None:
+    def __init__(self, where: str = "") -> None:
+        self._where = where
         self._isolated = False
 
     def now(self) -> ColumnElement[int]:
@@ -120,7 +124,11 @@ class PostgreSQL(Planned):
         # data, integrity, a trigger's refusal, a limit
         if state[:2] in ("22", "23", "P0", "54") or isinstance(error, DataError):
             return Verdict.DATA
-        return Verdict.DOWN
+        return Verdict.SETUP if state in _SETUP or postgres_login(error.orig) else Verdict.DOWN
+
+    def advice(self, error: DBAPIError) -> str:
+        advice = postgres_advice(error.orig)
+        return advice and f"{self._where}: {sentence(error.orig)}: {advice}"
 
     def tell(self, conn: Connection, tables: Tables, queues: Iterable[str]) -> None:
         for queue in sorted(set(queues)):

@@ -10,7 +10,7 @@ from uuid import uuid4
 from sqlalchemy import ColumnElement, Connection, Insert, Table, inspect, literal, select
 from sqlalchemy.schema import CreateIndex, CreateSchema, CreateSequence, CreateTable, ExecutableDDLElement
 
-from wagoe_jobs.adapters.sql.connections import Database
+from wagoe_jobs.adapters.sql.connections import Database, opening
 from wagoe_jobs.adapters.sql.tables import SCHEMA_VERSION
 from wagoe_jobs.errors import SchemaMismatch
 
@@ -30,8 +30,9 @@ def create(db: Database, wanted: Sequence[Table]) -> None:
             conn.execute(_first_row(db, literal(uuid4().hex), db.dialect.now()), db.clock())
             conn.commit()  # before the next creator comes in
 
-    db.dialect.settle_down(db)
-    db.write(make)
+    with opening(db.dialect):
+        db.dialect.settle_down(db)
+        db.write(make)
 
 
 def mend(db: Database) -> None:
@@ -43,7 +44,8 @@ def mend(db: Database) -> None:
             for one in (one for table in db.tables.all for one in table.indexes):
                 one.create(conn, checkfirst=True)
 
-    db.write(index)
+    with opening(db.dialect):
+        db.write(index)
 
 
 def verify(db: Database) -> Sequence[str]:
@@ -57,7 +59,8 @@ def verify(db: Database) -> Sequence[str]:
             return [_other_version(found)]
         return [fault for table in db.tables.all for fault in _faults(conn, table)]
 
-    return db.read(look)
+    with opening(db.dialect):
+        return db.read(look)
 
 
 def check(db: Database) -> None:

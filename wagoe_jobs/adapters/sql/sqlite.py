@@ -28,10 +28,12 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import DBAPIError
 
+from wagoe_jobs.adapters.sql.advice import SQLITE_SETUP, sentence, sqlite_advice
 from wagoe_jobs.adapters.sql.connections import Database, driver
 from wagoe_jobs.adapters.sql.dialect import Exchange, Planned, Verdict
 from wagoe_jobs.adapters.sql.enqueue import Enqueuer, LockedEnqueuer
 from wagoe_jobs.adapters.sql.exchange import LockedExchange
+from wagoe_jobs.adapters.sql.sqlite_file import check_there
 from wagoe_jobs.adapters.sql.tables import Shape, Tables
 from wagoe_jobs.adapters.sql.wakeup import FileWatch
 from wagoe_jobs.errors import BackendUnavailable, SettingsError
@@ -42,6 +44,9 @@ class SQLite(Planned):
     """One writer at a time: a write takes the lock when it begins, and then nothing can come between."""
 
     shape = Shape(id=Text(), text=Text(), integer=Integer(), key="seq", sequence=False, partial="sqlite_where")
+
+    def __init__(self, where: str = "") -> None:
+        self._where = where
 
     def now(self) -> ColumnElement[int]:
         return bindparam("now_us", type_=BigInteger)
@@ -73,10 +78,12 @@ class SQLite(Planned):
         return conn
 
     def reading(self, conn: Connection) -> Connection:
-        return self.isolate(conn)
+        check_there(conn)
+        return conn
 
     def begin(self, conn: Connection) -> None:
         _leave_deferred(conn)
+        check_there(conn)
         conn.exec_driver_sql("BEGIN IMMEDIATE")
 
     def settle_down(self, db: Database) -> None:
@@ -109,7 +116,11 @@ class SQLite(Planned):
             return Verdict.DATA
         if code == 1 and "no such" in str(error.orig):
             return Verdict.SCHEMA
-        return Verdict.DOWN
+        return Verdict.SETUP if code in SQLITE_SETUP else Verdict.DOWN
+
+    def advice(self, error: DBAPIError) -> str:
+        advice = sqlite_advice(getattr(error.orig, "sqlite_errorcode", 0) & 0xFF)
+        return advice and f"{self._where}: {sentence(error.orig)}: {advice}"
 
     def tell(self, conn: Connection, tables: Tables, queues: Iterable[str]) -> None:
         """Whoever waits sees that the file has changed."""
@@ -126,7 +137,8 @@ class SQLite(Planned):
 
 def _leave_deferred(conn: Connection) -> None:
     """End what a hook of the engine's owner begins on a connection fresh from the pool."""
-    conn.begin()
+    if not conn.in_transaction():
+        conn.begin()
     if driver(conn).in_transaction:
         conn.exec_driver_sql("ROLLBACK")
 
