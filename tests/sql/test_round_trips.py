@@ -2,10 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
+from itertools import chain
+from threading import Event
+from uuid import UUID
 
 import pytest
-from sqlalchemy import make_url
+from sqlalchemy import make_url, text
 
 from tests.conftest import Engines
 from tests.proxy import Proxy
@@ -121,3 +125,60 @@ def test_an_enqueue_that_may_have_happened_is_not_called_a_duplicate(
         with pytest.raises(BackendUnavailable):
             late.result()
     assert parts.queue.enqueue(job) is False
+
+
+END_THE_WAITING = text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+
+
+def test_a_session_that_is_ended_amid_an_enqueue_is_let_go_without_a_trace(
+    postgres_parts: Parts, engines: Engines, postgres_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    queue = sql.job_queue(engines(postgres_url, pool_size=1, max_overflow=0))
+
+    def ended() -> bool:
+        with postgres_parts.engine.connect() as conn:
+            return bool(conn.execute(END_THE_WAITING).all())
+
+    with ThreadPoolExecutor(1) as threads, postgres_parts.engine.connect() as other:
+        other.execute(text("LOCK TABLE job_queue IN ACCESS EXCLUSIVE MODE"))
+        waiting = threads.submit(queue.enqueue, new_job())
+        until(lambda: ended() or waiting.done())
+        until(lambda: ended() or waiting.done())  # it is tried once more
+        other.rollback()
+        with suppress(BackendUnavailable):
+            waiting.result()
+    assert [record for record in caplog.records if record.name.startswith("sqlalchemy")] == []
+    assert queue.enqueue(new_job())
+    queue.close()
+
+
+def test_nothing_is_lost_or_told_wrong_while_sessions_are_ended(
+    postgres_parts: Parts, engines: Engines, postgres_url: str
+) -> None:
+    queue = sql.job_queue(engines(postgres_url, pool_size=4))
+    done = Event()
+
+    def enqueue(_: int) -> tuple[list[UUID], int]:
+        stored, doubtful = list[UUID](), 0
+        while not done.is_set():
+            job = new_job()
+            try:
+                assert queue.enqueue(job), "called a duplicate"
+                stored.append(job.id)
+            except BackendUnavailable:
+                doubtful += 1
+        return stored, doubtful
+
+    ended = text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
+                 "AND pid <> pg_backend_pid() ORDER BY random() LIMIT 2")  # fmt: skip
+    with ThreadPoolExecutor(4) as threads:
+        told = threads.map(enqueue, range(4))
+        for _ in range(100):
+            with postgres_parts.engine.connect() as conn:
+                conn.execute(ended)
+        done.set()
+        stored, doubtful = zip(*told, strict=True)
+    there = [job.id for job in queue.peek(LINE, 1_000_000)]
+    assert set(chain.from_iterable(stored)) <= set(there)
+    assert len(there) == len(set(there)) <= sum(map(len, stored)) + sum(doubtful)
+    queue.close()
