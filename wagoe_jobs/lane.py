@@ -219,8 +219,12 @@ class Lane(ABC):
             self._oldest_us = monotonic_us()
         finished.append(settlement)
 
+    def _stumbled(self, slot: Slot, error: BaseException) -> None:
+        """Something was raised between two runs: the slot goes on."""
+        log.error("%s stumbles over what a handler left behind, and goes on: %r", slot.name, error)
+
     def _failed(self, slot: Slot, claim: Claim) -> None:
-        """Something of ours is broken, and has just been raised: the slot goes on without this job."""
+        """Something was raised beside the handler, by what it left or by us: the slot goes on without this job."""
         log.exception("job %s could neither be run nor settled: it is left to its lease", claim.id)
         slot.in_time()
         slot.claim = None

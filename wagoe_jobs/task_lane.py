@@ -134,6 +134,17 @@ class TaskLane(Lane):
         return slot
 
     async def _work(self, slot: TaskSlot) -> None:
+        while not (self._stopping or slot.lost):
+            try:
+                await self._take_jobs(slot)
+            except BaseException as exc:
+                if slot.dismissed or isinstance(exc, GeneratorExit):
+                    raise
+                with suppress(ValueError):
+                    self._idle.remove(slot)
+                self._stumbled(slot, exc)
+
+    async def _take_jobs(self, slot: TaskSlot) -> None:
         crossing = self.crossing
         take = crossing.ready.popleft
         turned_us = monotonic_us()
@@ -149,13 +160,15 @@ class TaskLane(Lane):
             slot.suspended = False
             try:
                 await self._run(slot, claim, claimed_us)
-            except Exception:  # noqa: BLE001 - told in there
-                self._failed(slot, claim)
             except GeneratorExit as exc:
                 # A future that the handler awaited raised it; what python threw it into is closed, and cannot tell.
                 if slot.dismissed:
                     raise
                 self._ended(slot, claim, self._worker.conclude(claim, failure_of(exc), claimed_us, claimed_us))
+            except BaseException:
+                if slot.dismissed:
+                    raise
+                self._failed(slot, claim)
             if not slot.suspended and monotonic_us() - turned_us > TURN_US:
                 await slot.turn()
                 turned_us = monotonic_us()

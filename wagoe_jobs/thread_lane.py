@@ -8,6 +8,7 @@ There is no dispatcher: a quick job costs no hand-over between threads.
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Lock, Thread
 
 from wagoe_jobs.crossing import Crossing
@@ -47,7 +48,8 @@ class ThreadSlot(Slot):
         self._latch.acquire()
 
     def wake(self) -> None:
-        self._latch.release()
+        with suppress(RuntimeError):  # it is awake: something ended its sleep while it was still listed as idle
+            self._latch.release()
 
 
 class ThreadLane(Lane):
@@ -107,6 +109,16 @@ class ThreadLane(Lane):
         return slot
 
     def _work(self, slot: ThreadSlot) -> None:
+        while not (self._stopping or slot.lost):
+            try:
+                self._take_jobs(slot)
+            except BaseException as exc:  # noqa: BLE001 - the slot outlives whatever a handler left in its thread
+                with suppress(ValueError):
+                    self._idle.remove(slot)
+                self._stumbled(slot, exc)
+        self._leave(slot)
+
+    def _take_jobs(self, slot: ThreadSlot) -> None:
         crossing = self.crossing
         take = crossing.ready.popleft
         while not (self._stopping or slot.lost):
@@ -120,9 +132,8 @@ class ThreadLane(Lane):
                 continue
             try:
                 self._run(slot, claim, claimed_us)
-            except Exception:  # noqa: BLE001 - told in there
+            except BaseException:  # noqa: BLE001 - told in there
                 self._failed(slot, claim)
-        self._leave(slot)
 
     def _run(self, slot: ThreadSlot, claim: Claim, claimed_us: int) -> None:
         """Run one job and put its settlement with the finished ones."""
