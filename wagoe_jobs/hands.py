@@ -16,6 +16,7 @@ from queue import SimpleQueue
 from threading import Thread
 
 from wagoe_jobs.failures import failure_of
+from wagoe_jobs.forks import Home
 from wagoe_jobs.loop_thread import LoopThread
 
 log = logging.getLogger("wagoe_jobs")
@@ -66,6 +67,7 @@ class Hands:
     """The threads of one lane. `run` is called on the loop; `close` when nobody calls it any more."""
 
     def __init__(self, name: str, loop: LoopThread) -> None:
+        self.home = Home()
         self._name = name
         self._loop = loop
         self._all: list[Hand] = []
@@ -105,7 +107,9 @@ class Hands:
         call.begun = True
         try:
             answer = call.function()
+            self.home.end_child(hand.thread.name)
         except BaseException as exc:  # noqa: BLE001 - a handler may raise anything
+            self.home.end_child(hand.thread.name, exc)
             answer = failure_of(exc)
         self._loop.call(self._done, hand, call, answer)
 

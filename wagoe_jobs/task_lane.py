@@ -17,7 +17,6 @@ from time import monotonic
 from wagoe_jobs.context import monotonic_us
 from wagoe_jobs.core.outcome import result_of
 from wagoe_jobs.crossing import Crossing
-from wagoe_jobs.failures import failure_of
 from wagoe_jobs.hands import Hands
 from wagoe_jobs.lane import SLOW_US, Lane
 from wagoe_jobs.lease import LeaseKeeper
@@ -164,7 +163,8 @@ class TaskLane(Lane):
                 # A future that the handler awaited raised it; what python threw it into is closed, and cannot tell.
                 if slot.dismissed:
                     raise
-                self._ended(slot, claim, self._worker.conclude(claim, failure_of(exc), claimed_us, claimed_us))
+                failure = self._worker.raised(claim, exc)
+                self._ended(slot, claim, self._worker.conclude(claim, failure, claimed_us, claimed_us))
             except BaseException:
                 if slot.dismissed:
                     raise
@@ -203,7 +203,7 @@ class TaskLane(Lane):
         except BaseException as exc:
             if slot.dismissed:
                 raise asyncio.CancelledError from exc
-            result = failure_of(exc)
+            result = self._worker.raised(claim, exc)
         return self._worker.conclude(claim, result, claimed_us, begun.began_us)
 
     async def _park(self, slot: TaskSlot) -> None:

@@ -130,6 +130,8 @@ class TaskSlot(Slot):
                 awaited = variables.run(steps.send, None)
             self._suspend()
             while True:
+                if self._hands.home.left:  # a child that waits would go on with what other slots have begun
+                    self._hands.home.end_child(self._told(), RuntimeError("it waits on its parent's event loop"))
                 sent = None
                 try:
                     sent = yield awaited

@@ -35,6 +35,7 @@ from wagoe_jobs.core.outcome import (
 from wagoe_jobs.core.retry import Backoff
 from wagoe_jobs.errors import BackendUnavailable, Undecodable
 from wagoe_jobs.failures import failure_of, text_of
+from wagoe_jobs.forks import QUICKEST_US, Home
 from wagoe_jobs.identity import worker_name
 from wagoe_jobs.lease import LeaseKeeper
 from wagoe_jobs.ports import Answer, Claim, Runtime, Settlement, checked_runtime
@@ -77,6 +78,7 @@ class Worker:
         self._patience = patience
         self._keeper = keeper or LeaseKeeper(self._store, f"wagoe-{queue}")
         self._seat = Seat()
+        self._home = Home()
 
     def __enter__(self) -> Self:
         self._keeper.__enter__()
@@ -94,6 +96,7 @@ class Worker:
         A `def` handler is left to end, whatever its time-out: only a pool has someone to watch it. Raises
         BackendUnavailable, after some tries where a finished job is at stake.
         """
+        self._home = Home()  # it may have been made before a fork
         began_us = monotonic_us()
         claims = self._store.claim(self.queue, self.name, 1)
         for claim in claims:
@@ -114,7 +117,7 @@ class Worker:
         try:
             result = result_of(seat.await_(begun.pending, begun.timeout))
         except BaseException as exc:  # noqa: BLE001 - as in `_answer`
-            result = failure_of(exc)
+            result = self.raised(claim, exc)
         return self.conclude(claim, result, claimed_us, begun.began_us)
 
     def begin(self, claim: Claim, claimed_us: int, seat: Seat) -> Settlement | Begun:
@@ -129,9 +132,10 @@ class Worker:
             return self.conclude(claim, Missing(), claimed_us, began_us)
         result = self._answer(handler, run, claim, claimed_us, began_us, seat)
         if result is None:
-            return Settlement(
-                claim, Status.COMPLETED, None, None, None, None, began_us - claimed_us, monotonic_us() - began_us
-            )
+            ran_us = monotonic_us() - began_us
+            if ran_us > QUICKEST_US:
+                self._home.end_child(f"job {claim.id}")
+            return Settlement(claim, Status.COMPLETED, None, None, None, None, began_us - claimed_us, ran_us)
         if isinstance(result, Begun):
             return result
         return self.conclude(claim, result, claimed_us, began_us)
@@ -139,6 +143,8 @@ class Worker:
     def conclude(self, claim: Claim, result: Result, claimed_us: int, began_us: int) -> Settlement:
         """The settlement for a run that came to `result`; the run ends now."""
         ended_us = monotonic_us()
+        if ended_us - began_us > QUICKEST_US:
+            self._home.end_child(f"job {claim.id}")
         try:
             settlement = self._decided(claim, tidied(result), ended_us - claimed_us)
         except Undecodable as exc:
@@ -163,7 +169,12 @@ class Worker:
                 return Begun(answer, handler.timeout, began_us)
             return result_of(answer)
         except BaseException as exc:  # noqa: BLE001 - a handler may raise anything; SystemExit must not end a pool
-            return failure_of(exc)
+            return self.raised(claim, exc)
+
+    def raised(self, claim: Claim, error: BaseException) -> Failure:
+        """The result of a run that raised this."""
+        self._home.end_child(f"job {claim.id}", error)
+        return failure_of(error)
 
     def _context(
         self, handler: Handler, run: Run, claim: Claim, claimed_us: int, began_us: int, seat: Seat
