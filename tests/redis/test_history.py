@@ -222,6 +222,18 @@ def test_an_id_that_lives_again_is_told_once(parts: Parts) -> None:
     assert [found.id for found in parts.store.search(JobFilter(status=Status.FAILED)).jobs] == [job.id]
 
 
+def test_an_id_that_lives_again_is_kept_as_long_as_what_it_ended_as(parts: Parts) -> None:
+    job = parts.put()
+    parts.end(Status.COMPLETED)
+    parts.vanish(job)
+    parts.clock_offset.move(DAY)
+    assert parts.queue.enqueue(job)
+    parts.end(Status.CANCELLED)
+    parts.clock_offset.move(3 * DAY)
+    parts.queue.reclaim_abandoned()
+    assert [found.id for found in parts.store.search().jobs] == [job.id]
+
+
 def test_expired_keys_do_not_pile_up_though_nobody_purges(parts: Parts) -> None:
     for number in range(300):
         parts.idempotency.claim("scope", str(number), timedelta(seconds=1), "x")

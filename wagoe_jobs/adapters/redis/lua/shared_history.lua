@@ -68,11 +68,11 @@ end
 local TRIM = 1500
 
 -- An id of an index: it may have been enqueued anew since, and be anything by now.
-local function remove(id, index, oldest)
+local function remove(id, index)
   local found = call('HMGET', K.job(id), 'at', 'is')
   local ended, status = string.match(found[1] or '', '^ended %S+ (%S+) %S+ (%S+)')
   local kind = kind_of(found[2] or '')
-  if ended and status ~= 'failed' and tonumber(ended) <= tonumber(oldest) then
+  if ended and before[status] and tonumber(ended) <= tonumber(before[status]) then
     call('UNLINK', K.job(id))
     together('ZREM', K.jobs, id)
     if kind.queue then
@@ -89,7 +89,7 @@ local function trim()
   for index, oldest in pairs(trimmed) do
     for _, id in ipairs(call('ZRANGEBYSCORE', index, '-inf', oldest, 'LIMIT', 0, left)) do
       left = left - 1
-      remove(id, index, oldest)
+      remove(id, index)
     end
     flush()  -- so that another index does not tell of them as well
   end
