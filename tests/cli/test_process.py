@@ -11,7 +11,6 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,8 +18,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import bury_many
+from tests.until import until as await_until
 from wagoe_jobs.client import Jobs
+from wagoe_jobs.core.job import Status
 from wagoe_jobs.runtime import open_runtime
+from wagoe_jobs.values import JobFilter
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = [sys.executable, "-m", "wagoe_jobs.cli"]
@@ -78,29 +80,31 @@ def worker(shop: Path) -> Iterator[None]:
         assert node.wait(30) == 0
 
 
-def until(shop: Path, status: str, count: int) -> list[str]:
+def until(shop: Path, status: Status, count: int) -> list[str]:
     """The ids of so many jobs in this state, once there are that many."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        jobs = json.loads(script(shop, "jobs", "list", "--status", status, "--json"))["jobs"]
-        if len(jobs) == count:
-            return [job["id"] for job in jobs]
-    raise AssertionError(f"no {count} jobs became {status}")
+    with open_runtime({"provider": "db", "db": {"url": f"sqlite:///{shop}/jobs.sqlite"}}) as runtime:
+
+        def found() -> list[str]:
+            return [str(job.id) for job in runtime.store.search(JobFilter(status=status)).jobs]
+
+        await_until(lambda: len(found()) == count, within=60)
+        return found()
 
 
 def test_a_dead_letter_from_its_first_run_to_its_second(shop: Path):
     bad = script(shop, "enqueue", "fetch", '{"mood": "bad"}', "--max-retries", "0").strip()
     nap = script(shop, "enqueue", "nap").strip()
     with worker(shop):
-        assert until(shop, "failed", 1) == [bad]
-        assert until(shop, "running", 1) == [nap]
+        assert until(shop, Status.FAILED, 1) == [bad]
+        assert until(shop, Status.RUNNING, 1) == [nap]
+        assert [job["id"] for job in json.loads(script(shop, "jobs", "list", "--json"))["jobs"]] == [nap, bad]
         [told] = json.loads(script(shop, "workers", "--json"))["workers"]
         assert (told["queues"], told["types"], told["slots"]) == (["default"], ["fetch", "nap"], 2)
         [queue] = json.loads(script(shop, "queues", "list", "--json"))["queues"]
         assert (queue["queue"], queue["in_flight"], queue["failed"], queue["workers"]) == ("default", 1, 1, 1)
         assert "\\x1b[2J the shop is closed" in script(shop, "failed", "list")
         assert script(shop, "failed", "retry", "--all", "--yes") == "retried 1 dead letter\n"
-        assert until(shop, "failed", 1) == [bad]
+        assert until(shop, Status.FAILED, 1) == [bad]
         assert script(shop, "jobs", "retry", bad) == f"{bad}  retried\n"
         assert script(shop, "jobs", "cancel", nap) == f"{nap}  asked to stop\n"
     assert [type["type"] for type in json.loads(script(shop, "types", "--json"))["types"]] == ["fetch", "nap"]
