@@ -15,7 +15,7 @@ from tests.backends import NAMES
 from tests.conftest import Backends
 from wagoe_jobs.testing.machine import machine_for
 
-EXAMPLES = {"memory": 150}
+EXAMPLES = {"memory": 100}
 SHRUNK = (Phase.generate, Phase.shrink)
 CHAOS = int(os.environ.get("CHAOS_EXAMPLES", "0"))
 
@@ -31,7 +31,7 @@ def test_every_job_is_in_exactly_one_place(name: str, open_backend: Backends) ->
     run_state_machine_as_test(
         machine,  # type: ignore[arg-type]  # whatever makes a machine will do
         settings=settings(
-            max_examples=CHAOS or EXAMPLES.get(name, 20),
+            max_examples=CHAOS or EXAMPLES.get(name, 12),
             stateful_step_count=40,
             derandomize=not CHAOS,
             database=None,
