@@ -1,13 +1,16 @@
 """What is kept of ended jobs and for how long, and that nothing which is gone is told of, or lies about for ever."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import timedelta
 
 import pytest
 
 from tests.redis.parts import DAY, LINE, Parts, new_job, open_parts
 from tests.until import until
+from wagoe_jobs.adapters import redis
 from wagoe_jobs.adapters.redis import Keep
+from wagoe_jobs.adapters.redis.scripts import script
 from wagoe_jobs.core.job import Job, Status
 from wagoe_jobs.pool import WorkerPool
 from wagoe_jobs.ports import JobFilter, Runtime
@@ -106,6 +109,19 @@ def test_an_idle_node_removes_what_has_been_kept_for_its_time(parts: Parts, kept
     with WorkerPool(runtime, Registry({}), queues=["idle"], count=1, reclaim_interval=timedelta(seconds=0.05)):
         until(lambda: indexed(parts) == 0)
     assert parts.client.keys(parts.keys.job("*")) == []
+
+
+def test_one_step_of_the_removal_is_short(parts: Parts) -> None:
+    parts.queue.enqueue_many([new_job() for _ in range(1_000)])
+    while parts.end(Status.COMPLETED):
+        pass
+    parts.clock_offset.move(6 * DAY)
+    with closing(redis.open_redis(parts.client, keep=KEEP, clock_offset=parts.clock_offset)) as server:
+        lefts = []
+        while server.run(script("sweep")):
+            lefts.append(indexed(parts))
+    assert lefts == [3 * 700, 3 * 400, 3 * 100], "the server does nothing else meanwhile"
+    assert indexed(parts) == 0
 
 
 def indexed(parts: Parts) -> int:

@@ -12,8 +12,8 @@ from wagoe_jobs.core.outcome import abandoned_error
 from wagoe_jobs.ports import BATCH_LIMIT, Claim, Hold, Reclaimed
 
 _HOLDS = {"h": Hold.HELD, "c": Hold.CANCEL_REQUESTED, "l": Hold.LOST}
-SWEEPS = 20
-"""How many steps of removal one reclaim takes at most; `TRIM` in lua/shared_history.lua says how long one is."""
+SWEEPS = 100
+"""How many steps of removal one reclaim takes at most; `STEP` in lua/sweep.lua says how long one is."""
 _MARK = 987_654_321
 """A number of abandonments that stands for any other in the text of an error."""
 
