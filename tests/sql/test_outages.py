@@ -8,10 +8,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import pymysql
 import pytest
@@ -27,6 +27,7 @@ from wagoe_jobs.core.job import Job, Status
 from wagoe_jobs.errors import BackendUnavailable, InvalidJob, JobsError
 from wagoe_jobs.ports import Answer, Claim, Hold, Settlement, WakingJobQueue
 
+T = TypeVar("T")
 PROCESSES = 6
 EACH = 1_000 // PROCESSES + 1
 
@@ -85,6 +86,56 @@ def test_claims_whose_reply_was_lost_are_found_by_the_next_call(proxied: tuple[P
     assert [claim.id for claim in found] == [str(job.id) for job in jobs[:4]]
     assert parts.queue.settle(completed(found)) == [Answer.APPLIED] * 4
     assert [claim.id for claim in parts.queue.claim(LINE, "w", 4)] == [str(job.id) for job in jobs[4:]]
+
+
+@contextmanager
+def cut_off(parts: Parts, proxy: Proxy, when: Literal["checkin", "checkout"]) -> Iterator[None]:
+    """The database is away from the moment at which a connection goes back to the pool, or is taken from it."""
+
+    def cut(*_: object) -> None:
+        proxy.refuse()
+        proxy.cut()
+
+    event.listen(parts.engine, when, cut)
+    with pytest.raises(BackendUnavailable):
+        yield
+    event.remove(parts.engine, when, cut)
+    proxy.refuse(False)
+
+
+def reconnected(call: Callable[[], T]) -> T:
+    """What the call answers; each of the two connections that were cut may first have to find out."""
+    for _ in range(2):
+        with suppress(BackendUnavailable):
+            return call()
+    return call()
+
+
+def test_claims_that_were_found_are_found_again_when_the_rest_of_the_call_fails(proxied: tuple[Parts, Proxy]) -> None:
+    parts, proxy = proxied
+    parts.queue.enqueue(new_job())
+    held = completed(parts.queue.claim(LINE, "w", 1))
+    jobs = claimed_unheard(parts, proxy, 6, 4)
+    with cut_off(parts, proxy, "checkin"):
+        parts.queue.exchange(held, LINE, "w", 4)
+    answers, found = reconnected(lambda: parts.queue.exchange(held, LINE, "w", 4))
+    assert answers == [Answer.APPLIED]
+    assert [claim.id for claim in found] == [str(job.id) for job in jobs[:4]]
+    assert [claim.id for claim in parts.queue.claim(LINE, "w", 4)] == [str(job.id) for job in jobs[4:]]
+
+
+def test_new_claims_are_found_when_what_else_was_to_be_settled_fails(proxied: tuple[Parts, Proxy]) -> None:
+    """On PostgreSQL, a settlement that the statement did not apply is looked at on another connection."""
+    parts, proxy = proxied
+    parts.queue.enqueue(new_job())
+    (lost,) = parts.queue.claim(LINE, "w", 1)
+    parts.queue.hand_back([lost])
+    if parts.engine.dialect.name == "postgresql":
+        with cut_off(parts, proxy, "checkout"):
+            parts.queue.exchange(completed([lost]), LINE, "w", 1)
+    answers, found = reconnected(lambda: parts.queue.exchange(completed([lost]), LINE, "w", 1))
+    assert answers == [Answer.LOST]
+    assert [claim.id for claim in found] == [lost.id]
 
 
 def test_claims_whose_reply_was_lost_are_found_by_one_of_several_callers(proxied: tuple[Parts, Proxy]) -> None:

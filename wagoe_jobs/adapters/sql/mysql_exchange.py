@@ -95,12 +95,12 @@ class JoinedExchange:
     def exchange(
         self, settlements: Sequence[Settlement], queue: str, worker: str, limit: int
     ) -> tuple[Sequence[Answer], Sequence[Claim]]:
-        found = self._unanswered.repair(queue, worker, limit) if limit > 0 else ()
-        answers, claims = self._past_locks.exchange(
-            list(first_of_each(settlements).values()),
-            lambda some: self._send(some, queue, worker, 0 if found else limit),
-        )
-        return in_order(settlements, answers), found or claims
+        first = list(first_of_each(settlements).values())
+        with self._unanswered.repaired(queue, worker, limit) as claims:
+            most = 0 if claims else limit
+            answers, new = self._past_locks.exchange(first, lambda some: self._send(some, queue, worker, most))
+            claims += new
+        return in_order(settlements, answers), claims
 
     def close(self) -> None:
         self._held.close()

@@ -87,14 +87,16 @@ class OneStatementExchange:
         first, settle = first_of_each(settlements), self._past_locks.settle
         follow_ups = settle([s for s in first.values() if not s.status.terminal])
         ends = {key: s for key, s in first.items() if s.status.terminal}
-        found = self._unanswered.repair(queue, worker, limit) if limit > 0 else ()
         # an old and the present claim of one job differ in their tokens, which the statement does not tell: one a job
         one_each = {s.claim.id: s for s in ends.values()}
-        ended, claims = self._past_locks.exchange(
-            list(one_each.values()), lambda some: self._send(some, queue, worker, 0 if found else limit)
-        )
-        missed = settle([s for key, s in ends.items() if key not in ended])  # by the statement: settled before, or lost
-        return in_order(settlements, {**follow_ups, **ended, **missed}), found or claims
+        with self._unanswered.repaired(queue, worker, limit) as claims:
+            most = 0 if claims else limit
+            ended, new = self._past_locks.exchange(
+                list(one_each.values()), lambda some: self._send(some, queue, worker, most)
+            )
+            claims += new
+            missed = settle([s for key, s in ends.items() if key not in ended])  # of the statement: settled, or lost
+        return in_order(settlements, {**follow_ups, **ended, **missed}), claims
 
     def close(self) -> None:
         self._held.close()

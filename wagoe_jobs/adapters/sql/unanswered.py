@@ -1,7 +1,8 @@
 """Claims whose replies were lost: they are found again by their token, before the next ones of that queue are made."""
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from sqlalchemy import Connection
 
@@ -25,6 +26,17 @@ class Unanswered:
 
     def add(self, queue: str, token: str) -> None:
         self._tokens[queue].append(token)
+
+    @contextmanager
+    def repaired(self, queue: str, worker: str, limit: int) -> Iterator[list[Claim]]:
+        """What `repair` finds, for a block that adds what else it claims: should it raise, all are unheard of again."""
+        claims = list(self.repair(queue, worker, limit)) if limit > 0 else []
+        try:
+            yield claims
+        except BaseException:
+            if claims:
+                self.add(queue, claims[0].token)
+            raise
 
     def repair(self, queue: str, worker: str, limit: int) -> Sequence[Claim]:
         """What an earlier call claimed here without hearing of it, `limit` at most."""
