@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import Engine, select
 
 from tests.sql.conftest import LINE, Parts, new_job
+from tests.until import until
 from wagoe_jobs.adapters import sql
 from wagoe_jobs.core.job import Status
 from wagoe_jobs.errors import BackendUnavailable
@@ -171,3 +172,41 @@ def test_a_batch_waits_for_no_row_of_another_however_much_of_the_table_it_is(loc
         assert locking.queue.settle([end(claim) for claim in claims]) == [Answer.APPLIED] * others
         assert time.monotonic() - began < 9, "less than an engine waits for a lock"
     assert locking.rows() == (1, others)
+
+
+def test_its_neighbours_are_handed_back_at_once_and_itself_is_left_to_its_lease(locking: Parts) -> None:
+    first, stuck, third = claimed(locking, 3)
+    handed: list[int] = []
+    with locked(locking, stuck):
+        began = time.monotonic()
+        handing = threading.Thread(target=lambda: handed.append(locking.queue.hand_back([first, stuck, third])))
+        handing.start()
+        until(lambda: locking.queue.size(LINE) == 2, within=SOON)
+        handing.join()
+        assert handed == [2]
+        assert time.monotonic() - began < 5
+    assert locking.queue.renew([stuck]) == {stuck: Hold.HELD}
+    assert locking.queue.hand_back([first, stuck, third]) == 1
+
+
+def test_its_neighbours_are_marked_as_interrupted(locking: Parts) -> None:
+    stuck, other = claimed(locking, 2)
+    with locked(locking, stuck):
+        began = time.monotonic()
+        assert locking.queue.interrupt([stuck, other]) == 1
+        assert time.monotonic() - began < 5
+    assert locking.queue.interrupt([stuck, other]) == 2
+
+
+@pytest.mark.parametrize("verb", ["hand_back", "interrupt"])
+def test_a_claim_that_is_locked_for_a_moment_is_waited_for(locking: Parts, verb: str) -> None:
+    """Renewal does so all the time."""
+    claims = claimed(locking, 2)
+    reached: list[int] = []
+    with locked(locking, claims[0]):
+        reaching = threading.Thread(target=lambda: reached.append(getattr(locking.queue, verb)(claims)))
+        reaching.start()
+        threading.Event().wait(0.1)
+        assert reached == []
+    reaching.join()
+    assert reached == [2]

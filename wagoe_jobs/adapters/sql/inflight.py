@@ -1,7 +1,7 @@
 """What happens to claims apart from settling them: renewal, interruption, hand-back, reclaim."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, Connection, Integer, bindparam, select, true, update
 
@@ -15,6 +15,13 @@ from wagoe_jobs.core.outcome import abandoned_error, buries_abandoned
 from wagoe_jobs.ports import Claim, Hold, Reclaimed
 
 
+class Reached(NamedTuple):
+    """How many of the claims were held, and have been acted on; the others that are held, but locked by somebody."""
+
+    done: int
+    locked: Sequence[Claim]
+
+
 class InFlight:
     """Acts on claimed rows inside a transaction that can write, always in the order of their ids."""
 
@@ -26,8 +33,7 @@ class InFlight:
         skip = db.dialect.skips_locked
         look = select(q.id, q.token, q.cancel_requested).where(among(q.id)).order_by(q.id)
         self._look = db.dialect.by_id(look, db.tables.queue)
-        self._lock = self._look.with_for_update()
-        self._lock_what_is_free = self._look.with_for_update(skip_locked=skip)
+        self._lock = self._look.with_for_update(skip_locked=skip)
         rows = db.dialect.by_id(update(db.tables.queue).where(among(q.id)), db.tables.queue)
         self._extend = rows.values(lease_until=now + bindparam("p_lease", type_=BigInteger))
         self._mark = rows.values(interrupted=true())
@@ -43,7 +49,7 @@ class InFlight:
         self._count = rows.values(**released(db), status=READY, abandoned=q.abandoned + 1)
 
     def renew(self, conn: Connection, claims: Sequence[Claim]) -> dict[Claim, Hold]:
-        held = self._held(conn, claims, self._lock_what_is_free)
+        held = self._held(conn, claims, self._lock)
         if held:
             ids = self._db.dialect.ids(sorted(held))
             conn.execute(self._extend, {"ids": ids, "p_lease": self._lease_us, **self._db.clock()})
@@ -52,18 +58,18 @@ class InFlight:
             held = {**held, **self._held(conn, missed, self._look)}
         return {claim: _hold(held.get(claim.id), claim) for claim in claims}
 
-    def interrupt(self, conn: Connection, claims: Sequence[Claim]) -> int:
+    def interrupt(self, conn: Connection, claims: Sequence[Claim]) -> Reached:
         held = self._held(conn, claims, self._lock)
         if held:
             conn.execute(self._mark, {"ids": self._db.dialect.ids(sorted(held))})
-        return len(held)
+        return self._reached(conn, claims, held)
 
-    def hand_back(self, conn: Connection, claims: Sequence[Claim]) -> int:
+    def hand_back(self, conn: Connection, claims: Sequence[Claim]) -> Reached:
         held = self._held(conn, claims, self._lock)
         cancelled = [id for id, row in held.items() if row.cancel_requested]
         self._history.move(conn, [end(id, Status.CANCELLED) for id in sorted(cancelled)])
         self._return(conn, self._put_back, sorted(held.keys() - set(cancelled)))
-        return len(held)
+        return self._reached(conn, claims, held)
 
     def reclaim(self, conn: Connection, limit: int) -> list[Reclaimed]:
         rows = conn.execute(self._expired, {"p_limit": limit, **self._db.clock()}).all()
@@ -73,6 +79,11 @@ class InFlight:
         self._return(conn, self._put_back, sorted(row.id for row in back if row.interrupted))
         self._return(conn, self._count, sorted(row.id for row in back if not row.interrupted))
         return [told for told, _ in judged]
+
+    def _reached(self, conn: Connection, claims: Sequence[Claim], held: Mapping[str, Any]) -> Reached:
+        missed = [claim for claim in claims if claim.id not in held]
+        locked = self._held(conn, missed, self._look) if missed else {}
+        return Reached(len(held), [claim for claim in missed if claim.id in locked])
 
     def _held(self, conn: Connection, claims: Sequence[Claim], look: Any) -> Mapping[str, Any]:
         """The rows that `look` finds, by id, whose token is still that of a claim."""

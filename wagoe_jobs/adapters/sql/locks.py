@@ -29,6 +29,22 @@ class Locked(Exception):
     """Somebody kept a row locked for `LOCK_SECONDS`; nothing was done. Never leaves the adapter."""
 
 
+def past_locks(
+    given: Sequence[T],
+    step: Callable[[Sequence[T]], Sequence[T]],
+    known: Callable[[Sequence[T]], bool] = lambda _: False,
+) -> Sequence[T]:
+    """Repeat `step`, which answers what is locked of what it is given; what still is after `LOCK_SECONDS`.
+
+    Renewal locks rows for moments, so that passing by at once would be wrong. Nobody waits for what is `known`.
+    """
+    until, wait, left = monotonic() + LOCK_SECONDS, _FIRST_WAIT, given
+    while left and (left := step(left)) and not known(left) and monotonic() <= until:
+        sleep(wait)
+        wait = min(2 * wait, _LONGEST_WAIT)
+    return left
+
+
 class PastLocks:
     """Settles whatever is not locked. One for all callers of an exchange."""
 
@@ -54,14 +70,12 @@ class PastLocks:
     def settle(self, settlements: Sequence[Settlement]) -> Answers:
         """The answers; a lock that is new here is waited for, though not for long."""
         answers: dict[Key, Answer] = {}
-        until, wait, left = monotonic() + LOCK_SECONDS, _FIRST_WAIT, settlements
-        while left:
-            answers |= self._settled(left)
-            left = [s for s in left if answers[key_of(s)] is Answer.LOCKED]
-            if self._knows(left) or monotonic() > until:
-                break
-            sleep(wait if left else 0)
-            wait = min(2 * wait, _LONGEST_WAIT)
+
+        def step(some: Sequence[Settlement]) -> Sequence[Settlement]:
+            answers.update(self._settled(some))
+            return [s for s in some if answers[key_of(s)] is Answer.LOCKED]
+
+        left = past_locks(settlements, step, self._knows)
         self._known.difference_update(answers)
         self._known.update(map(key_of, left))
         return answers

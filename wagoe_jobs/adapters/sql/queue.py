@@ -4,7 +4,7 @@ What a step does is in the modules beside this one; which of them, the dialect d
 pools goes out with the transaction that makes it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from uuid import UUID
 
@@ -13,7 +13,8 @@ from sqlalchemy import Connection
 from wagoe_jobs.adapters.sql.connections import BACKEND, Database, Held, RefusedData, refusing, translating
 from wagoe_jobs.adapters.sql.dialect import Exchange, WakingDialect
 from wagoe_jobs.adapters.sql.idempotency import Keys
-from wagoe_jobs.adapters.sql.inflight import InFlight
+from wagoe_jobs.adapters.sql.inflight import InFlight, Reached
+from wagoe_jobs.adapters.sql.locks import past_locks
 from wagoe_jobs.adapters.sql.rows import job_values, micros
 from wagoe_jobs.adapters.sql.settle import buried
 from wagoe_jobs.adapters.sql.transactions import Transactions
@@ -115,15 +116,15 @@ class SqlJobQueue:
         return answer is Answer.APPLIED
 
     def hand_back(self, claims: Sequence[Claim]) -> int:
-        def put_back(conn: Connection) -> int:
-            held = self._in_flight.hand_back(conn, claims)
-            self._tell(conn, [claim.queue for claim in claims])
-            return held
+        def put_back(conn: Connection, some: Sequence[Claim]) -> Reached:
+            reached = self._in_flight.hand_back(conn, some)
+            self._tell(conn, [claim.queue for claim in some] if reached.done else [])
+            return reached
 
-        return self._db.write(put_back) if claims else 0
+        return self._reached(claims, put_back)
 
     def interrupt(self, claims: Sequence[Claim]) -> int:
-        return self._db.write(lambda conn: self._in_flight.interrupt(conn, claims)) if claims else 0
+        return self._reached(claims, self._in_flight.interrupt)
 
     def renew(self, claims: Sequence[Claim]) -> Mapping[Claim, Hold]:
         return self._renewal.write(lambda conn: self._in_flight.renew(conn, claims))
@@ -167,6 +168,19 @@ class SqlJobQueue:
     def close(self) -> None:
         self._exchange.close()
         self._renewal.close()
+
+    def _reached(self, claims: Sequence[Claim], act: Callable[[Connection, Sequence[Claim]], Reached]) -> int:
+        """How many of the claims were held and acted on; what somebody keeps locked is left to its lease."""
+        count = 0
+
+        def step(some: Sequence[Claim]) -> Sequence[Claim]:
+            nonlocal count
+            reached = self._db.write(lambda conn: act(conn, some))
+            count += reached.done
+            return reached.locked
+
+        past_locks(claims, step)
+        return count
 
     def _tell(self, conn: Connection, queues: Sequence[str]) -> None:
         if queues:

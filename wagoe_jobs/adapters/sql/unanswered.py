@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from sqlalchemy import Connection
 
 from wagoe_jobs.adapters.sql.connections import Database
-from wagoe_jobs.adapters.sql.inflight import InFlight
+from wagoe_jobs.adapters.sql.inflight import InFlight, Reached
+from wagoe_jobs.adapters.sql.locks import past_locks
 from wagoe_jobs.errors import BackendUnavailable
 from wagoe_jobs.ports import Claim
 
@@ -46,9 +47,11 @@ class Unanswered:
             return ()
         try:
             claims = self._db.write(lambda conn: self._find(conn, token, queue, worker))
-            if claims[limit:]:
-                self._db.write(lambda conn: self._in_flight.hand_back(conn, claims[limit:]))
+            past_locks(claims[limit:], lambda some: self._hand_back(some).locked)
             return claims[:limit]
         except BackendUnavailable:
             self.add(queue, token)
             raise
+
+    def _hand_back(self, claims: Sequence[Claim]) -> Reached:
+        return self._db.write(lambda conn: self._in_flight.hand_back(conn, claims))
