@@ -1,6 +1,7 @@
 """`./dev run` never stands still without saying why, goes on when the cause has gone, and gives up in the end."""
 
 import os
+import re
 import resource
 import signal
 import socket
@@ -94,5 +95,5 @@ def test_a_node_that_dies_in_vain_is_given_up_with_its_last_words(tmp_path: Path
         run.until(lambda: "web node was killed" in run.text())
         with socket.create_server(("127.0.0.1", port)):
             assert process.wait(100) == 1
-    assert "the web node died 6 times, and nothing gets done" in run.text()
+    assert re.search(r"the web node died \d+ times, and nothing gets done", run.text())  # jobs that end meanwhile count
     assert "Address already in use" in run.text()
