@@ -62,7 +62,7 @@ def test_jobs_wait_and_do_not_die_without_room_for_receipts_or_while_their_store
     ):
         fill_the_disk_for_a_while(run, process.pid)
         server.kill()
-        run.until(lambda: "  db is unavailable: OperationalError: " in run.text())
+        run.until(lambda: "  db is unavailable: postgresql" in run.text())
         server.start()
         done(run, process)
 
