@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wagoe_jobs.cli.logs import CleanFormatter
+from wagoe_jobs.cli.logs import CleanFormatter, JobFormatter
 from wagoe_jobs.cli.output import Output, clean_lines, plain
 from wagoe_jobs.cli.tables import Column
 from wagoe_jobs.core.clean import clean
@@ -66,6 +66,16 @@ def test_log_lines_are_clean_with_their_trace():
     except ValueError as error:
         record = logging.LogRecord("a", 20, "f", 1, "job %s", (HOSTILE,), (type(error), error, error.__traceback__))
     assert controls(CleanFormatter("%(message)s").format(record)) == []
+
+
+def test_log_lines_name_the_job_where_the_record_does():
+    record = logging.LogRecord("wagoe_jobs.job", logging.INFO, "f", 1, "sending to %s", ("ann",), None)
+    formatter = JobFormatter("%(message)s")
+    assert formatter.format(record) == "sending to ann"
+    record.job_id, record.job_type = "0197c1de", "send"
+    assert formatter.format(record) == "sending to ann [send 0197c1de]"
+    record.job_type = HOSTILE
+    assert controls(formatter.format(record)) == []
 
 
 @pytest.mark.parametrize(

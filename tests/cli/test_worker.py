@@ -229,3 +229,16 @@ def test_a_handler_of_two_modules_exits_2_and_names_both(tmp_path: Path):
         code, said = ended(process)
     assert code == 2
     assert said == "wagoe-jobs: job type 'work' is contributed by slow_node and by twin\n"
+
+
+def test_a_container_without_slots_is_refused_with_what_to_do(tmp_path: Path):
+    house = House(tmp_path)
+    source = (tmp_path / "slow_node.py").read_text()
+    (tmp_path / "slow_node.py").write_text(source.replace("'count': 1", "'count': 0"))
+    with house.worker() as process:
+        code, said = ended(process)
+    assert code == 2
+    assert said.startswith("wagoe-jobs: jobs.workers.count: is 0, so that this node would run nothing: ")
+    assert "WAGOE_JOBS__WORKERS__COUNT" in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "jobs.sqlite").exists()
