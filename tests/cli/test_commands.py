@@ -79,8 +79,13 @@ def test_status_counts(script: Script, with_jobs: WithJobs):
     assert {queue["queue"]: queue["waiting"]["normal"] for queue in document["queues"]} == {"default": 0, "mail": 1}
     shown = script("status")
     assert shown.code == 0
-    assert "processed 1, of which 0 succeeded and 1 failed" in shown.out
+    assert "processed 1: 0 succeeded, 1 failed, 0 cancelled\n" in shown.out
     assert "mail" in shown.out
+
+
+def test_status_tells_of_cancelled_jobs(script: Script):
+    script("jobs", "cancel", script("enqueue", "send", "--json").json["id"])
+    assert "processed 1: 0 succeeded, 0 failed, 1 cancelled\n" in script("status").out
 
 
 def test_a_job_is_shown_wherever_it_is(script: Script, with_jobs: WithJobs):

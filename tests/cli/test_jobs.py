@@ -35,6 +35,19 @@ def test_jobs_are_listed_wherever_they_are_newest_first(script: Script, with_job
     assert "handler-error: the printer is on fire" in rows[-1]
 
 
+@on_sqlite
+def test_an_exception_is_told_with_its_class(script: Script, with_jobs: WithJobs):
+    def act(jobs: Jobs) -> str:
+        id = jobs.enqueue("fall", {}, max_retries=0)
+        with Worker(jobs.runtime, Registry({"fall": lambda args: args["article"]})) as worker:
+            assert worker.work_one()
+        return str(id)
+
+    id = with_jobs(act)
+    for told in (script("failed"), script("jobs", "list"), script("jobs", "show", id)):
+        assert "handler-error: KeyError: 'article'\n" in told.out
+
+
 EVERY = {"failed", "mail", "acme", "late"}
 ASKED: list[tuple[tuple[str, ...], set[str]]] = [
     (("--status", "failed"), {"failed"}),

@@ -143,7 +143,9 @@ def show_dead_letters(jobs: Sequence[Job], output: Output) -> None:
 
 
 def show_stats(stats: StatsTotals, queues: Sequence[Polled], output: Output) -> None:
-    output.line(f"processed {stats.processed:,}, of which {stats.succeeded:,} succeeded and {stats.failed:,} failed")
+    cancelled = stats.processed - stats.succeeded - stats.failed
+    ended = f"{stats.succeeded:,} succeeded, {stats.failed:,} failed, {cancelled:,} cancelled"
+    output.line(f"processed {stats.processed:,}: {ended}")
     output.line(f"workers   {', '.join(stats.workers) or 'none holds a job now'}")
     if queues:
         show_queues(queues, output)
@@ -200,7 +202,7 @@ def _show_value(name: str, value: object, output: Output) -> None:
 
 
 def _show_error(error: ErrorInfo, output: Output) -> None:
-    output.line(f"{'error':13} {error.type}: {error.message}")
+    output.line(f"{'error':13} {_told(error)}")
     if error.exception_class:
         output.line(f"{'raised':13} {error.exception_class}")
     if error.details is not None:
@@ -228,7 +230,14 @@ def _moment(instant: datetime | None, output: Output) -> str | None:
 
 
 def _in_a_row(error: ErrorInfo | None) -> str | None:
-    return None if error is None else f"{error.type}: {error.message}"[:MOST_TOLD]
+    return None if error is None else _told(error)[:MOST_TOLD]
+
+
+def _told(error: ErrorInfo) -> str:
+    """`handler-error: KeyError: 'article'`; the message of an exception that has none is its class already."""
+    name = (error.exception_class or "").rpartition(".")[2]
+    raised = f"{name}: " if name and name != error.message else ""
+    return f"{error.type}: {raised}{error.message}"
 
 
 def _queue_row(queue: Polled, output: Output) -> tuple[object, ...]:
