@@ -53,6 +53,30 @@ def test_an_enqueue_is_one_round_trip(proxied: Proxied) -> None:
     assert parts.queue.size(LINE) == 8 + 1 + 16
 
 
+def test_an_enqueue_on_mariadb_is_five_round_trips(mariadb_url: str, open_parts: Callable[..., Parts]) -> None:
+    url = make_url(mariadb_url)
+    with Proxy(url.port or 0) as proxy:
+        engine = sql.open_engine(url.set(port=proxy.port))
+        parts = open_parts(engine)
+        # the place, its rollback, the job, a look at what is new, the commit
+        assert trips(proxy, lambda: parts.queue.enqueue(new_job())) == 5
+        assert parts.queue.size(LINE) == 8
+        parts.queue.close()
+        engine.dispose()
+
+
+def test_what_fails_leaves_no_transaction_open_on_mariadb(mariadb_url: str) -> None:
+    engine = sql.open_engine(mariadb_url, pool_size=1)
+    sql.create_jobs_table(engine)
+    with suppress(ZeroDivisionError), engine.connect() as conn:
+        conn.execute(text("DELETE FROM job_queue"))
+        1 / 0  # noqa: B018
+    with engine.connect() as conn:
+        there = text("SELECT count(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = connection_id()")
+        assert conn.execute(there).scalar_one() == 0
+    engine.dispose()
+
+
 def test_a_look_at_a_job_is_one_round_trip(proxied: Proxied) -> None:
     parts, proxy = proxied
     job = new_job()

@@ -198,10 +198,15 @@ class MySQL:
         assert tables.counter is not None
         # Rows that nobody ever sees draw the numbers, which no rollback returns: a counter in one row would be locked
         # until the commit. And a delete of them would lock gaps in a caller's transaction.
-        conn.exec_driver_sql("SAVEPOINT wagoe_jobs_line")
+        begun = conn.in_transaction()
+        if begun:
+            conn.exec_driver_sql("SAVEPOINT wagoe_jobs_line")
         drawn = Together(insert(tables.counter).values(n=null()), conn.dialect).run(conn, [{}] * count)
         places = range(drawn.lastrowid, drawn.lastrowid + count * self._step, self._step)
-        conn.exec_driver_sql("ROLLBACK TO SAVEPOINT wagoe_jobs_line")
+        if begun:
+            conn.exec_driver_sql("ROLLBACK TO SAVEPOINT wagoe_jobs_line")
+        else:
+            conn.rollback()  # there is nothing else in it
         return places
 
     def verdict(self, error: DBAPIError) -> Verdict:
@@ -243,6 +248,8 @@ def mysql_options(url: URL, timeout: timedelta) -> Mapping[str, Any]:
     locks = _lock_seconds(timeout)
     return {
         "isolation_level": _ISOLATION,
+        # a transaction that is left open is rolled back as its Connection is closed: once more would be a round trip
+        "pool_reset_on_return": None,
         "connect_args": {
             "connect_timeout": seconds,
             "read_timeout": seconds,
