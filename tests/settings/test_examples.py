@@ -102,6 +102,8 @@ def test_the_example_is_a_variable_where_a_variable_was_wrong(path: tuple[str, .
         ({"provider": 5},
          "jobs.provider: must be 'memory', 'db' or 'redis', not a whole number: write provider = \"memory\""),
         ({"provider": "x"}, "jobs.provider: must be 'memory', 'db' or 'redis': write provider = \"memory\""),
+        ({"provider": "PostgreSQL"},
+         'jobs.provider: must be "memory", "db" or "redis": write provider = "db", and which database as jobs.db.url'),
         (5, 'jobs: must be a table, not a whole number: write [jobs], and below it settings as provider = "memory"'),
     ],
 )  # fmt: skip

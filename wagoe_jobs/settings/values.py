@@ -20,6 +20,7 @@ from wagoe_jobs.settings.names import Refused, quoted
 log = logging.getLogger("wagoe_jobs.settings")
 
 PROVIDER_ALIASES = {"in-memory": "memory", "in_memory": "memory", "database": "db"}
+_DATABASES = ("postgres", "postgresql", "mysql", "mariadb", "sqlite", "sql")
 SECOND, HOUR, DAY = 1_000, 3_600_000, 86_400_000
 _ONE_HASH_TAG = re.compile(r"[^{}]*\{[^{}]+\}[^{}]*")
 _REDIS_SCHEMES = ("redis", "rediss", "unix")
@@ -60,6 +61,8 @@ def _provider(given: object) -> object:
     if isinstance(given, str) and given in PROVIDER_ALIASES:
         log.warning("jobs.provider: %s is an old name, write %s", given, PROVIDER_ALIASES[given])
         return PROVIDER_ALIASES[given]
+    if isinstance(given, str) and given.lower() in _DATABASES:
+        raise ValueError('must be "memory", "db" or "redis": write provider = "db", and which database as jobs.db.url')
     return given
 
 
