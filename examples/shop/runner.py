@@ -180,7 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     show = Show()
     try:
         with alone(places, show.say) as lock:
-            return _run(options, places, show, _prefix(lent=lent), lock)
+            return _run(options, places, show, lent, lock)
     except KeyboardInterrupt:
         show.say(STOPPED_LENT if lent else STOPPED)
         return INTERRUPTED
@@ -192,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
-def _run(options: argparse.Namespace, places: Places, show: Show, prefix: str, lock: int) -> int:
+def _run(options: argparse.Namespace, places: Places, show: Show, lent: bool, lock: int) -> int:
     settings = node_settings("web")
     resumed = prepared(places, store_of(settings), fresh=options.fresh)
     shop = Shop(places, options, show, lock)
@@ -205,7 +205,9 @@ def _run(options: argparse.Namespace, places: Places, show: Show, prefix: str, l
             course = shop.work(runtime)
             correct = add_up(runtime, database, places, course, show)
             places.finished.touch()
-            _say_how_to_look(prefix, show)
+            _say_how_to_look(_prefix(lent=lent), show)
+            if lent and not options.stay:
+                show.say("              a throw-away store is gone by then: with --stay it stays up")
             if options.stay:
                 shop.stay(runtime)
     return 0 if correct else 1
