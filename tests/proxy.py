@@ -1,4 +1,4 @@
-"""A TCP proxy on loopback that misbehaves on request: it cuts connections, swallows replies, delays, or refuses.
+"""A TCP proxy on loopback that misbehaves on request: it cuts connections, swallows replies, delays, holds, or refuses.
 
     with Proxy(server.port) as proxy:
         engine = create_engine(url with proxy.port)
@@ -17,6 +17,10 @@ from typing import Self
 
 CHUNK = 65536
 
+Pair = tuple[socket.socket, socket.socket]
+Pairs = set[Pair]
+"""Who connected, and the server: each two ends."""
+
 
 class Proxy:
     """Passes bytes between whoever connects to `port` and `target_port`; a context manager."""
@@ -31,10 +35,12 @@ class Proxy:
         """How often the client has spoken after the server did: its round trips, while it has one connection."""
         self._answered = True
         self._drops_replies = False
+        self._held: Pairs = set()
+        self._released = threading.Event()
         self._refuses = False
         self._closing = False
         self._lock = threading.Lock()
-        self._pairs: set[tuple[socket.socket, socket.socket]] = set()
+        self._pairs: Pairs = set()
         self._threads: list[threading.Thread] = []
 
     def __enter__(self) -> Self:
@@ -47,6 +53,7 @@ class Proxy:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._closing = True
+        self.release()
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # ends accept(), which close() alone does not
         self._listener.close()
@@ -65,6 +72,16 @@ class Proxy:
     def drop_replies(self, on: bool = True) -> None:
         """From now on pass requests and swallow what the server answers."""
         self._drops_replies = on
+
+    def hold(self) -> None:
+        """Keep what comes over the present connections, even when who sent it has gone, until `release`."""
+        self._released.clear()
+        with self._lock:
+            self._held = set(self._pairs)
+
+    def release(self) -> None:
+        """Pass on what is held."""
+        self._released.set()
 
     def refuse(self, on: bool = True) -> None:
         """Close new connections as they come; `cut` ends the old ones."""
@@ -99,18 +116,18 @@ class Proxy:
         self._threads.append(thread)
         thread.start()
 
-    def _pump_requests(self, pair: tuple[socket.socket, socket.socket]) -> None:
+    def _pump_requests(self, pair: Pair) -> None:
         self._pump(pair, *pair, replies=False)
 
-    def _pump_replies(self, pair: tuple[socket.socket, socket.socket]) -> None:
+    def _pump_replies(self, pair: Pair) -> None:
         self._pump(pair, *reversed(pair), replies=True)
 
-    def _pump(
-        self, pair: tuple[socket.socket, socket.socket], source: socket.socket, sink: socket.socket, *, replies: bool
-    ) -> None:
+    def _pump(self, pair: Pair, source: socket.socket, sink: socket.socket, *, replies: bool) -> None:
         with suppress(OSError):
             while chunk := source.recv(CHUNK):
                 self._note_trip(replies)
+                if not replies and pair in self._held:
+                    self._released.wait()
                 if self.delay:
                     time.sleep(self.delay)
                 if not (replies and self._drops_replies):

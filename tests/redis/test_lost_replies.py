@@ -16,9 +16,11 @@ from tests.proxy import Proxy
 from tests.redis.parts import LINE, Parts, new_job
 from tests.redis.saboteur import Saboteur
 from tests.servers import RedisServer
+from tests.until import until
 from wagoe_jobs.adapters import redis
 from wagoe_jobs.adapters.redis.dialling import dial_of
 from wagoe_jobs.adapters.redis.queue import RedisJobQueue
+from wagoe_jobs.adapters.redis.scripts import script
 from wagoe_jobs.core.job import Job, Status
 from wagoe_jobs.errors import BackendUnavailable
 from wagoe_jobs.ports import Answer, Claim, Claimed, Settlement, Taken
@@ -67,6 +69,40 @@ STEPS: dict[str, Callable[[RedisJobQueue, Claim], object]] = {
     "enqueue": lambda queue, held: queue.enqueue(new_job(queue="elsewhere")),
     "enqueue many": lambda queue, held: queue.enqueue_many([new_job(queue="elsewhere") for _ in range(600)]),
 }
+
+
+@pytest.mark.fault(10)
+def test_a_call_that_comes_after_its_repair_claims_nothing(proxied: tuple[RedisJobQueue, Proxy]) -> None:
+    queue, proxy = proxied
+    jobs = [new_job() for _ in range(4)]
+    queue.enqueue_many(jobs)
+    (held,) = queue.claim(LINE, "w", 1)
+    proxy.hold()
+    with pytest.raises(BackendUnavailable):
+        queue.exchange(completed([held]), LINE, "w", 1)
+    (second,) = queue.claim(LINE, "w", 1)  # which looks for that call's claims first
+    proxy.release()
+    until(lambda: queue.settle(completed([held])) == [Answer.ALREADY])  # the late call has been there
+    assert queue.size(LINE) == 2, "nobody would know of what it claimed"
+    rest = queue.claim(LINE, "w", 10)
+    assert [claim.id for claim in (second, *rest)] == [str(job.id) for job in jobs[1:]]
+    assert queue.settle(completed([second, *rest])) == [Answer.APPLIED] * 3
+
+
+@pytest.mark.fault(10)
+def test_a_lost_call_that_did_nothing_hides_none_that_did(parts: Parts) -> None:
+    jobs = [parts.put() for _ in range(3)]
+    for name in ("exchange", "repair"):
+        parts.client.script_load(script(name).text)  # so that each step below is one command
+    saboteur = Saboteur(dial_of(parts.client, 0))
+    with closing(redis.Redis(saboteur)) as server, closing(redis.job_queue(server)) as queue:
+        saboteur.before = lambda sent: cut(sent) if sent in (1, 4) else None
+        saboteur.after = lambda sent: cut(sent) if sent == 3 else None
+        # nothing is sent; nothing is found, then the reply is lost; the look for it fails
+        assert [_broke(partial(queue.claim, LINE, "w", 1)) for _ in range(3)] == [True] * 3
+        claims = [claim for _ in jobs for claim in queue.claim(LINE, "w", 1)]
+        assert [claim.id for claim in claims] == [str(job.id) for job in jobs]
+        assert queue.settle(completed(claims)) == [Answer.APPLIED] * 3
 
 
 @pytest.mark.fault(10)

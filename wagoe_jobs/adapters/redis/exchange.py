@@ -6,7 +6,8 @@ next exchange of that queue asks for that token, and gets the claims that nobody
 
 import logging
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import repeat
 from typing import Any
 from uuid import uuid4
@@ -22,6 +23,9 @@ from wagoe_jobs.ports import BATCH_LIMIT, Answer, Claim, Settlement
 
 log = logging.getLogger("wagoe_jobs")
 
+Lost = tuple[str, str]
+"""Worker and token of a call that went unanswered."""
+
 _NOTHING = ("", "lines", "")
 """What `settle` takes when there is nothing to settle."""
 
@@ -36,8 +40,8 @@ class Exchange:
         self._both = script("exchange")
         self._settle_only = script("settle")
         self._again = script("repair")
-        # by queue, worker and token of claims whose replies were lost: one process may have several pools on it
-        self._unanswered: dict[str, deque[tuple[str, str]]] = defaultdict(deque)
+        # by queue, the claims whose replies were lost: one process may have several pools on it
+        self._unanswered: dict[str, deque[Lost]] = defaultdict(deque)
 
     def exchange(
         self, settlements: Sequence[Settlement], queue: str, worker: str, limit: int
@@ -45,16 +49,10 @@ class Exchange:
         with refusing("queue"):
             if limit < 1:
                 return self.settle(settlements), []
-            lost = self._first_unanswered(queue)
-            if lost is None:
-                return self._exchange(settlements, queue, worker, limit)
-            try:
-                found = self._repair(queue, *lost, limit)
-                answers, claims = self._exchange(settlements, queue, worker, 0 if found else limit)
-            except BackendUnavailable:
-                self._unanswered[queue].append(lost)
-                raise
-            return answers, found or claims
+            with self._repaired(queue, worker, limit) as claims:
+                answers, new = self._exchange(settlements, queue, worker, 0 if claims else limit)
+                claims += new
+            return answers, claims
 
     def settle(self, settlements: Sequence[Settlement]) -> list[Answer]:
         if not settlements:
@@ -86,14 +84,33 @@ class Exchange:
         except RefusedData:
             return send(words([buried(each, self._redis) for each in batch]))
 
-    def _first_unanswered(self, queue: str) -> tuple[str, str] | None:
+    @contextmanager
+    def _repaired(self, queue: str, worker: str, limit: int) -> Iterator[list[Claim]]:
+        """What an earlier call claimed without hearing of it; should the block raise, it is unheard of again."""
+        lost = self._next_unanswered(queue, worker)
+        if lost is None:
+            yield []
+            return
+        claims, unheard = list[Claim](), True
         try:
-            return self._unanswered[queue].popleft()  # one step: no two callers find the same claims
-        except IndexError:
-            return None
+            claims += self._repair(queue, *lost, limit)
+            unheard = bool(claims)
+            yield claims
+        except BackendUnavailable:
+            if unheard:
+                self._unanswered[queue].append(lost)
+            raise
+
+    def _next_unanswered(self, queue: str, worker: str) -> Lost | None:
+        """Taken out, so that no two callers find the same claims; the worker's own first: its next claim hides them."""
+        waiting = self._unanswered[queue]
+        for lost in [*(lost for lost in tuple(waiting) if lost[0] == worker), *tuple(waiting)]:
+            with suppress(ValueError):  # another took it
+                waiting.remove(lost)
+                return lost
+        return None
 
     def _repair(self, queue: str, worker: str, token: str, limit: int) -> list[Claim]:
-        """What an earlier call claimed without hearing of it."""
         told = self._redis.run(self._again, queue, worker, token, self._lease_us)
         claims = claims_of(told, queue, token)
         if claims[limit:]:

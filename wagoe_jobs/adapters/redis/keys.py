@@ -94,6 +94,10 @@ class Keys:
         """What the worker's last claim from the queue was."""
         return f"{self.prefix}batch:{queue}:{worker}"
 
+    def revoked(self, token: str) -> str:
+        """There while nothing may be claimed under this token any more."""
+        return f"{self.prefix}revoked:{token}"
+
     def key(self, scope: str, key: str) -> str:
         """An idempotency key; the length keeps two pairs of scope and key apart."""
         return f"{self.prefix}key:{len(scope.encode())}:{scope}:{key}"

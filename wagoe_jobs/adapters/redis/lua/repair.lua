@@ -1,4 +1,5 @@
--- Tell again what an earlier call claimed whose reply was lost, each with a lease that begins now.
+-- Tell again what an earlier call claimed whose reply was lost, each with a lease that begins now. Where there is
+-- nothing, the call may still be on its way: its token is revoked, so that it claims nothing when it comes.
 -- needs: now, keys, room, claims, job
 -- KEYS[1], ARGV[1..3]  as for every script
 -- ARGV[4], ARGV[5]     queue and worker
@@ -6,10 +7,14 @@
 -- ARGV[7]              lease in microseconds
 -- Returns the claims as `answer` makes them.
 
+local REVOKED = 600000  -- milliseconds: no network keeps a command for as long
+
 local queue, batch, token = ARGV[4], K.batch(ARGV[4], ARGV[5]), ARGV[6]
 local expires = whole(now + tonumber(ARGV[7]))
 local stored = redis.call('GET', batch)
-if stored and string.sub(stored, 1, #token) == token then
+if not stored or string.sub(stored, 1, #token) ~= token then
+  redis.call('SET', K.revoked(token), 1, 'PX', REVOKED)
+else
   for id in string.gmatch(string.sub(stored, #token + 2), '%S+') do
     local job = job_of(id)
     if job and job.place == 'flight' and job.token == token then

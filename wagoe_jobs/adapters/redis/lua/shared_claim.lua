@@ -1,6 +1,7 @@
 -- needs: now, keys, room, wake, together, claims
 -- `claim(queue, worker, token, lease, limit)`: put the next jobs in flight, most urgent and then oldest first.
 -- One that was abandoned before comes alone, and ends a batch before it. Ids without a whole job are dropped on the way.
+-- Nothing is claimed under a token that `repair` has revoked: this call comes late, and nobody waits for its reply.
 -- Returns the claims as `answer` makes them.
 
 local BYTES = 4000000  -- a batch ends here whatever its limit: the server is busy for as long as it is made
@@ -46,7 +47,7 @@ local function claim(queue, worker, token, lease, limit)
     end
   end
 
-  for rank = 0, 3 do
+  for rank = 0, call('EXISTS', K.revoked(token)) == 0 and 3 or -1 do
     take_line(K.line(queue, rank), rank)
   end
   flush()

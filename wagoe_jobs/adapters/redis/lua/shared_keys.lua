@@ -33,5 +33,6 @@ function K.ended_type(type) return P .. 'ended-type:' .. type end
 function K.failed_type(type) return P .. 'failed-type:' .. type end
 function K.wake(queue) return P .. 'wake:' .. queue end
 function K.batch(queue, worker) return P .. 'batch:' .. queue .. ':' .. worker end
+function K.revoked(token) return P .. 'revoked:' .. token end
 function K.key(scope, key) return P .. 'key:' .. #scope .. ':' .. scope .. ':' .. key end
 function K.worker(name) return P .. 'worker:' .. name end
