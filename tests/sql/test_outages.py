@@ -22,6 +22,7 @@ from sqlalchemy.exc import OperationalError
 from tests.conftest import Engines
 from tests.proxy import Proxy
 from tests.sql.conftest import LINE, Parts, new_job
+from tests.until import until
 from wagoe_jobs.adapters import sql
 from wagoe_jobs.core.job import Job, Status
 from wagoe_jobs.errors import BackendUnavailable, InvalidJob, JobsError
@@ -67,7 +68,6 @@ def replies_lost(parts: Parts, proxy: Proxy) -> Iterator[None]:
     proxy.drop_replies(False)
 
 
-@pytest.mark.fault(10)
 def claimed_unheard(parts: Parts, proxy: Proxy, count: int, limit: int) -> list[Job]:
     """So many jobs, the first `limit` of which were claimed by a call whose reply was lost."""
     jobs = [new_job() for _ in range(count)]
@@ -78,6 +78,33 @@ def claimed_unheard(parts: Parts, proxy: Proxy, count: int, limit: int) -> list[
     return jobs
 
 
+@pytest.mark.fault(10)
+def test_claims_of_a_statement_that_outlives_its_connection_are_found(
+    postgres_url: str, open_parts: Callable[..., Parts]
+) -> None:
+    url = make_url(postgres_url)
+    with Proxy(url.port or 0) as proxy:
+        engine = sql.open_engine(url.set(port=proxy.port), timeout=timedelta(seconds=1))
+        parts = open_parts(engine)
+        jobs = [new_job() for _ in range(3)]
+        parts.queue.enqueue_many(jobs)
+        parts.queue.claim("elsewhere", "w", 1)
+        proxy.hold()
+        with pytest.raises(BackendUnavailable):
+            parts.queue.claim(LINE, "w", 1)
+        engine.dispose()
+        (first,) = parts.queue.claim(LINE, "w", 1)  # which looks for that call's claims first
+        proxy.release()
+        until(lambda: parts.queue.size(LINE) == 1)
+        (third,) = parts.queue.claim(LINE, "w", 1)
+        (second,) = until(lambda: parts.queue.claim(LINE, "w", 1), within=10)
+        assert {claim.id for claim in (first, second, third)} == {str(job.id) for job in jobs}
+        assert parts.queue.settle(completed([first, second, third])) == [Answer.APPLIED] * 3
+        parts.queue.close()
+        engine.dispose()
+
+
+@pytest.mark.fault(10)
 def test_claims_whose_reply_was_lost_are_found_by_the_next_call(proxied: tuple[Parts, Proxy]) -> None:
     parts, proxy = proxied
     jobs = claimed_unheard(parts, proxy, 6, 4)
