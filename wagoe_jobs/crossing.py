@@ -174,6 +174,9 @@ class Crossing:
             if not isinstance(exc, BackendUnavailable):
                 self._isolate()
             return None
+        except BaseException:  # somebody's time-out, thrown into this thread when its handler had ended
+            self.finished.extendleft(reversed(batch))
+            raise
         finally:
             self.offered = 0
         self.took_us = monotonic_us() - asked_us

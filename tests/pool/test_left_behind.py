@@ -7,13 +7,13 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests.pool.faulty import FaultyQueue, When
 from tests.pool.house import House, Ledger
 from tests.until import until
 from wagoe_jobs.core.job import Status
@@ -184,21 +184,46 @@ def test_slots_outlive_a_trace_function_that_raises(
 def test_slots_outlive_an_exception_that_comes_too_late(room: House, ledger: Ledger, said: Said, tasks: bool) -> None:
     """A decorator of the application throws it into the thread when the handler has ended; the next job is spared."""
     thrown = threading.Event()
+    late = room.new("leave")
 
     def throw(thread: int) -> None:
-        time.sleep(0.2)
+        until(lambda: room.job(late.id).status.terminal)
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(TimeUp))
         thrown.set()
 
     def leave(args: object) -> None:
         threading.Thread(target=throw, args=(threading.get_ident(),)).start()
 
-    late = room.enqueue("leave")
+    room.queue.enqueue(late)
     with room.pool({"leave": leave, "work": lambda args: ledger.note(args["n"])}, virtual_threads=tasks) as pool:
-        assert room.ended(late).status is Status.COMPLETED
+        assert room.ended(late.id).status is Status.COMPLETED
         assert thrown.wait(20)
         room.enqueue_numbers(20)
         until(lambda: len(ledger.runs()) == 20)
         until(lambda: room.counts() == {Status.COMPLETED: 21})
         assert all(slot.alive for slot in pool._lanes[0].crew.slots)
     assert said().count("stumbles over what a handler left") == 1
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_result_outlives_the_exchange_that_is_broken_off(room: House, ledger: Ledger, when: When) -> None:
+    """By what comes too late for the handler, and meets its thread at the store."""
+    slots: list[int] = []
+
+    def work(args: dict[str, int]) -> None:
+        ledger.note(args["n"])
+        slots.append(threading.get_ident())
+
+    def plan(name: str, call: int) -> When:
+        if name not in ("exchange", "settle") or threading.get_ident() not in slots:
+            return None
+        slots.clear()
+        return when
+
+    queue = FaultyQueue(room.queue, plan, TimeUp)
+    with room.with_queue(queue).pool({"work": work}) as pool:  # type: ignore[arg-type]
+        for n in range(3):
+            assert room.ended(room.enqueue(args={"n": n})).status is Status.COMPLETED
+        until(lambda: pool.status().lanes[0].unsettled == 0)
+    assert queue.failed, "nothing was broken off"
+    assert ledger.runs() == {"0": 1, "1": 1, "2": 1}
