@@ -260,7 +260,8 @@ def test_a_run_whose_database_is_gone_is_not_counted_in_with_the_next(run: Run, 
 
 def test_a_database_with_an_earlier_run_in_it_is_refused(tmp_path: Path, postgres_url: str):
     run = Run(tmp_path, lines=5)
-    run.finish(environment={"WAGOE_JOBS__DB__URL": postgres_url})
+    said = run.finish(environment={"WAGOE_JOBS__DB__URL": postgres_url})
+    assert "a throw-away store is gone by then: with --stay it stays up" in said
     with run.started(environment={"WAGOE_JOBS__DB__URL": postgres_url}) as process:
         assert process.wait(60) == 2
     assert "jobs.db.url: holds orders of an earlier run" in run.text()
@@ -271,7 +272,9 @@ def test_beginning_anew_leaves_alone_what_no_run_made(tmp_path: Path):
     run.folder.mkdir()
     (run.folder / "thesis.txt").write_text("mine")
     run.finish()
-    assert "resuming" not in run.finish()
+    said = run.finish()
+    assert "resuming" not in said
+    assert "throw-away" not in said
     assert (run.folder / "thesis.txt").read_text() == "mine"
     assert set(run.runs().values()) == {1}
 
